@@ -77,9 +77,16 @@ def _parsed_expression(text: str) -> Expression:
     return Expression(text, _template(text) if "{" in text else _value(text))
 
 
-def as_path(key: str) -> str:
-    """Return a key, or a path of names, as part of a larger expression."""
-    if re.fullmatch(r"\$?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|.*[\"\[(].*", key):
+def as_path(text: str) -> str:
+    """Return an expression, such as a path of names, as part of a larger expression."""
+    if re.fullmatch(r"\$?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|.*[\"\[(].*", text):
+        return text
+    return json.dumps(text)
+
+
+def key_path(key: str) -> str:
+    """Return the key of an object as part of an expression."""
+    if re.fullmatch(r"[A-Za-z_]\w*", key):
         return key
     return json.dumps(key)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_adaptive_eval.banks.expressions import as_path
+from pytest_adaptive_eval.banks.expressions import as_path, key_path
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.extensions.importing.base import Imported, ImportSettings, applied
 from pytest_adaptive_eval.extensions.importing.grading import yes_or_no
@@ -181,7 +181,7 @@ class Adviser:
             else:
                 point = OpenPoint("unread", str(imported), guessed_header(self._source))
             return Reading([point], 0, 0, ItemMapping())
-        points = list(_open_points(imported, settings or self._settings, self._source))
+        points = list(_open_points(imported, settings or self._settings, self._settings, self._source))
         unanswered = sum(reason == NO_ANSWER for _, reason in imported.refused)
         return Reading(points, len(imported.items), len(imported.refused), imported.parts[0][1], unanswered)
 
@@ -215,8 +215,14 @@ def listed(expressions: Sequence[str]) -> str:
     return ",".join(texts)
 
 
-def _open_points(imported: Imported, settings: ImportSettings, source: str) -> Iterator[OpenPoint]:
-    """Yield what a person has to decide before a proposed mapping can be accepted."""
+def _open_points(
+    imported: Imported, settings: ImportSettings, given: ImportSettings, source: str
+) -> Iterator[OpenPoint]:
+    """Yield what a person has to decide before a proposed mapping can be accepted.
+
+    Args:
+        given: The settings of the person, without ones that are tried.
+    """
     mapping = imported.parts[0][1]
     if not (mapping.question or mapping.messages):
         advice = [Advice({"question": name}) for name in (*_asking(imported.unused), *mapping.context)]
@@ -238,7 +244,8 @@ def _open_points(imported: Imported, settings: ImportSettings, source: str) -> I
             problem += ": write --set answer=FIELD, or --labels FILE"
         yield OpenPoint("answer", problem, advice, even=len(answers) > 1)
     yield from _needed_fields(imported, settings, source)
-    is_plain = PLAIN.issuperset(map(normal, (mapping.question, *mapping.context))) and not mapping.instruction
+    named = (mapping.question, *mapping.context)
+    is_plain = not mapping.instruction and (settings.question != given.question or PLAIN.issuperset(map(normal, named)))
     if is_plain and sum(map(_asks, imported.items)) * 2 <= len(imported.items):
         problem = (
             f"{mapping.question!r} asks nothing by itself, and no field says what is asked: give --set question="
@@ -282,7 +289,7 @@ def _asking(unused: Sequence[Unused]) -> list[str]:
         entries = fields_of(literal(field.example))
         for key, entry in entries.items():
             if _is_text(entry):
-                within.append(f"{as_path(field.name)}.{as_path(str(key))}")
+                within.append(f"{as_path(field.name)}.{key_path(str(key))}")
         if not entries and (field.asks or (field.words >= 2 and normal(field.name) not in PLAIN)):
             fields.append(field)
     fields.sort(key=lambda field: (0, 0, 0) if field.asks else (1, -field.varied, -field.words))
@@ -303,7 +310,7 @@ def _labels(source: str) -> Iterator[Advice]:
             yield Advice({"labels": path})
         for name in fields_of(record):
             if normal(name) in NAMES["answer"]:
-                yield Advice({"labels": path, "answer": f"$label.{as_path(name)}"})
+                yield Advice({"labels": path, "answer": f"$label.{key_path(name)}"})
 
 
 def _needed_fields(imported: Imported, settings: ImportSettings, source: str) -> Iterator[OpenPoint]:
@@ -321,12 +328,13 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
             whole = Advice({"ignore": ",".join([*settings.ignore, key])}, "where questions are whole without it")
             yield OpenPoint(f"record {key}", f"{key!r} names records of another file", [*joined, whole])
             fields = [field for field in fields if field.expression != key]
-    media = [field for field in fields if words_of(field.name) & MEDIA]
-    if media:
-        ignored = as_options(_ignoring(settings, media))
-        problem = f"{media[0].name!r} names sound or video, which cannot be asked: write {ignored} where questions are "
-        yield OpenPoint("media", f"{problem}whole without it")
-        fields = [field for field in fields if field not in media]
+    apart = [field for field in fields if field.is_flag or words_of(field.name) & MEDIA]
+    for field in apart:
+        what = "is true of some records" if field.is_flag else "names sound or video, which cannot be asked"
+        ignored = as_options(_ignoring(settings, [field]))
+        where = f"write --set where=EXPRESSION for records that are whole without it, or {ignored} where all are"
+        yield OpenPoint(f"record {field.name}", f"{field.name!r} {what}: {where}")
+    fields = [field for field in fields if field not in apart]
     if not fields:
         return
     texts = [field for field in fields if field.is_text]
@@ -375,7 +383,7 @@ def _joined(name: str, key: str, mapping: ItemMapping, source: str) -> Iterator[
             texts.append("$label")
         for field, value in fields.items():
             if _is_text(value) and not is_about(field):
-                texts.append(f"$label.{as_path(field)}")
+                texts.append(f"$label.{key_path(field)}")
         if texts:
             context = listed([*mapping.context, *texts])
             yield Advice({"labels": path, "labels_by": key, "context": context})

@@ -199,19 +199,23 @@ def _texts_of(value: Any, mapping: ItemMapping) -> list[str]:
 def _of_parts(entries: Sequence[Any], value: Any, mapping: ItemMapping) -> Undecided:
     """Return the error on an answer of several parts: an object, a list, or codes in one text."""
     name = as_path(mapping.answer or next(iter(mapping.accepted), "$label"))
+    step = "[*]" if isinstance(value, list) else ""
     if isinstance(entries[0], Mapping):
         return Undecided(
-            f"its answer is an object, {value!r:.80}: write --set answer={name}.KEY for the part that is the answer, "
-            "or --set grader=judge"
+            f"its answer is an object, {value!r:.80}: write --set answer={name}{step}.KEY for the part that is the "
+            "answer, or --set grader=judge"
         )
     kinds = list(_PART_KINDS)
     words = [set(as_text(entry).casefold().split()) for entry in entries]
-    if words[0].intersection(*words[1:]):  # spellings of one answer
+    even = False
+    if words[0].intersection(*words[1:]) or any(map(yes_or_no, entries)):  # spellings of one answer
         kinds = ["any", "all", "list"]
     elif isinstance(value, str) and isinstance(literal(value), list):
         kinds = ["list", "all", "any"]
+    else:
+        even = True
     advice = [Advice({"answer_kind": kind}, _PART_KINDS[kind]) for kind in kinds]
-    return Undecided(f"its answer is a list, {value!r:.80}", *advice)
+    return Undecided(f"its answer is a list, {value!r:.80}", *advice, even=even)
 
 
 def _without_solution(text: str) -> str:

@@ -105,6 +105,8 @@ NUMBERED = re.compile(r"(\D+?)[ _-]?(\d)")
 ASKED = frozenset(_words("question questiontext problem prompt query stem"))
 #: Names of answers that say which of several choices is right.
 INDEX = re.compile(r"label|id?x|index|key|letter|num|option|choice")
+#: Names of answers that say the place of one in a list.
+PLACE = re.compile(r"id?x\Z|index")
 #: Names of accepted answers beside an answer.
 SPELLINGS = re.compile(r"alias|accept|possible|valid|alternative|anyof")
 #: Names inside an object or a list that is an answer, and those of accepted answers beside it.
@@ -146,7 +148,8 @@ _ABOUT = frozenset(
     explanation explanations rationale rationales reasoning solution solutions cot steps proof source url link license
     author authors year date split answer answers target output response id idx index hash keywords metadata meta tags
     difficulty level category subject topic type canary justification justifications analysis annotation annotations
-    annotated template templates eval evaluation tests unittest unittests assertions feedback formula derivation
+    annotated template templates sql equation equations eval evaluation tests unittest unittests assertions feedback
+    formula derivation
     """)
 )
 #: Names of tests that a program has to pass, which show what it returns.

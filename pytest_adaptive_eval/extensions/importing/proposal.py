@@ -9,7 +9,7 @@ from itertools import takewhile
 from statistics import median
 from typing import Any, NamedTuple
 
-from pytest_adaptive_eval.banks.expressions import as_path, is_template, parse_expression
+from pytest_adaptive_eval.banks.expressions import as_path, is_template, key_path, parse_expression
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.extensions.importing import names
 from pytest_adaptive_eval.extensions.importing.choices import following, read_choices
@@ -36,6 +36,8 @@ _LONG, _LONGER = 3, 6
 #: Share of the questions that contain a field, from which they do not need it; share of records with a category, and
 #: of ids that differ.
 _MOSTLY = 0.9
+#: Words of any signs, and words of letters, which no equation has.
+_ANY, _WORD = re.compile(r"\S+"), re.compile(r"[^\W\d_]{2,}|[^\x00-\u2e7f]")
 #: Records with as many texts each, from which these may be choices.
 _ALIKE = 10
 #: Characters of a value that are compared and shown.
@@ -67,6 +69,7 @@ class Unused(NamedTuple):
         is_text: Whether it may be shown before a question: by its name, or as a text that comes before the answer.
         holds_question: Whether most values have the text of the question and more.
         partly: Whether some records have no value.
+        is_flag: Whether it is true of some records, and its name does not say that it is about the answer.
     """
 
     name: str
@@ -80,6 +83,7 @@ class Unused(NamedTuple):
     is_text: bool
     holds_question: bool
     partly: bool
+    is_flag: bool
 
 
 class _Fields:
@@ -93,7 +97,7 @@ class _Fields:
                 self.paths.setdefault(_expression(key), (key,))
                 if isinstance(value, Mapping) and len(value) <= _INNER:
                     for inner in map(str, value):
-                        self.paths.setdefault(f"{as_path(key)}.{as_path(inner)}", (key, inner))
+                        self.paths.setdefault(f"{key_path(key)}.{key_path(inner)}", (key, inner))
             if len(self.paths) > _MOST:
                 break
 
@@ -197,12 +201,12 @@ def _rows_in(fields: Mapping[str, Any], depth: int) -> str:
         if not isinstance(inner, Mapping):
             continue
         if step and _are_asked(inner):
-            return as_path(key)
+            return key_path(key)
         below = ""
         if depth:
             below = _rows_in(inner, depth - 1)
         if below:
-            return f"{as_path(key)}{step}.{below}"
+            return f"{key_path(key)}{step}.{below}"
     return ""
 
 
@@ -255,6 +259,8 @@ def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     if not field:
         field = next((text for text in fields.free() if fields.are(text, _are_lettered)), "")
     if not field:
+        field = _indexed(fields)
+    if not field:
         field = next((text for text in fields.named("accepted") if fields.are(text, _are_labelled)), "")
     if field:
         return (field,)
@@ -278,6 +284,25 @@ def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     if len(longest) > _COLUMNS:
         return longest
     return ()
+
+
+def _indexed(fields: _Fields) -> str:
+    """Return a field of lists of texts that an answer has the place of an entry in; empty if there is none."""
+    answer = fields.first("answer")
+    places = fields.values(answer) if names.PLACE.search(normal(answer)) else []
+    if not places or not all(isinstance(place, int) for place in places):
+        return ""
+    for text in fields.free():
+        lists = fields.values(text)
+        are_lists = len(lists) == len(places) and all(map(_is_texts, lists))
+        if are_lists and all(0 <= place < len(entries) for place, entries in zip(places, lists, strict=True)):
+            return text
+    return ""
+
+
+def _is_texts(value: Any) -> bool:
+    """Return whether a value is a list of several texts."""
+    return isinstance(value, list) and len(value) > 1 and all(isinstance(entry, str) for entry in value)
 
 
 def _are_lettered(value: Any) -> bool:
@@ -367,7 +392,7 @@ def _inner(fields: _Fields, text: str, *, labels: bool = False) -> str:
     else:
         step = ""
     if key:
-        return f"{as_path(text)}{step}.{key}"
+        return f"{as_path(text)}{step}.{key_path(key)}"
     return text
 
 
@@ -511,7 +536,7 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
         keys = set(map(tuple, map(fields_of, values)))
         entry = next(iter(keys))
         if len(keys) == 1 == len(entry):
-            expression = f"{as_path(expression)}.{as_path(entry[0])}"
+            expression = f"{as_path(expression)}.{key_path(entry[0])}"
         field = Unused(
             name,
             expression,
@@ -524,6 +549,7 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
             is_text=is_text and not (holds or asks or restates),
             holds_question=holds,
             partly=len(pairs) < len(records),
+            is_flag=_are_flags(values) and len(set(begins)) > 1 and not names.FLAGS.fullmatch(normal(name)),
         )
         unused.append(field)
     return sorted(unused, key=lambda field: (not field.needed, not field.constant))
@@ -547,18 +573,26 @@ def _begin(value: Any) -> str:
 
 def _may_be_needed(name: str, values: Sequence[Any]) -> bool:
     """Return whether a question may need a field: by its name, or as a text of several words."""
-    if names.FLAGS.fullmatch(normal(name)) and {as_text(value).lower() for value in values} <= _FLAG_WORDS:
+    if names.FLAGS.fullmatch(normal(name)) and _are_flags(values):
         return True
     named_apart = normal(name) in (*NAMES["category"], *NAMES["id"])
     if not named_apart and (names.is_needed(name) or names.is_about(name)):
         return names.is_needed(name)
-    return _middle_words(values) >= (_LONGER if named_apart else _LONG)
+    return _middle_words(values, _WORD) >= (_LONGER if named_apart else _LONG)
 
 
-def _middle_words(values: Sequence[Any]) -> float:
-    """Return the median number of words of texts, lists and objects; 0 for other values."""
+def _are_flags(values: Sequence[Any]) -> bool:
+    return {as_text(value).lower() for value in values} <= _FLAG_WORDS
+
+
+def _middle_words(values: Sequence[Any], word: re.Pattern[str] = _ANY) -> float:
+    """Return the median number of words of texts, lists and objects; 0 for other values.
+
+    Args:
+        word: What counts as one, beside two characters of a script without spaces.
+    """
     words = []
     for value in values:
         if isinstance(value, str | list | Mapping):
-            words.append(count_words(_begin(value)))
+            words.append(count_words(" ".join(word.findall(_begin(value)))))
     return median(words or [0])
