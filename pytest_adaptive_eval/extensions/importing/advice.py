@@ -331,8 +331,8 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
     apart = [field for field in fields if field.is_flag or words_of(field.name) & MEDIA]
     for field in apart:
         what = "is true of some records" if field.is_flag else "names sound or video, which cannot be asked"
-        ignored = as_options(_ignoring(settings, [field]))
-        where = f"write --set where=EXPRESSION for records that are whole without it, or {ignored} where all are"
+        skipped = as_options(_ignoring(settings, [field]))
+        where = f"write --set where=EXPRESSION for records that are whole without it, or {skipped} where all are"
         yield OpenPoint(f"record {field.name}", f"{field.name!r} {what}: {where}")
     fields = [field for field in fields if field not in apart]
     if not fields:

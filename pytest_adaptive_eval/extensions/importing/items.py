@@ -71,7 +71,8 @@ def build_items(
                     name = f"{prefix}-{digest[:10]}"
             used[name] += 1
             data["id"] = name if used[name] == 1 else f"{name}-{used[name]}"
-            item = parse_item(json.dumps(data), draft.where, str(imported.folder))
+            root = str(imported.store.target) if draft.images else ""
+            item = parse_item(json.dumps(data), draft.where, root)
             imported.items.append(item)
             places.append(draft.where)
         except (BankError, DatasetError) as error:
