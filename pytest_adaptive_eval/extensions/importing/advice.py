@@ -121,6 +121,8 @@ class Adviser:
             limit = _TRIED
             reading = self._read({}, limit)
         chosen: Mapping[str, str] = {}
+        if self._settings.ignore:
+            chosen = {"ignore": listed(self._settings.ignore)}
         points = list(found.points)
         decided: dict[str, OpenPoint] = {}
         while advised := self._advised(reading, chosen, limit, decided):
@@ -189,9 +191,9 @@ class Adviser:
 def _with(chosen: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
     """Return chosen settings with further ones; fields to ignore are added to earlier ones."""
     together = {**chosen, **settings}
-    fields = [*split_list(chosen.get("ignore", "")), *split_list(settings.get("ignore", ""))]
+    fields = dict.fromkeys(split_list(f"{chosen.get('ignore', '')},{settings.get('ignore', '')}"))
     if fields:
-        together["ignore"] = listed(list(dict.fromkeys(fields)))
+        together["ignore"] = listed(list(fields))
     return together
 
 
@@ -325,13 +327,13 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
     for key, name in references.items():
         joined = list(_joined(name, key, mapping, source))
         if joined:
-            whole = Advice({"ignore": ",".join([*settings.ignore, key])}, "where questions are whole without it")
+            whole = Advice({"ignore": key}, "where questions are whole without it")
             yield OpenPoint(f"record {key}", f"{key!r} names records of another file", [*joined, whole])
             fields = [field for field in fields if field.expression != key]
     apart = [field for field in fields if field.is_flag or words_of(field.name) & MEDIA]
     for field in apart:
         what = "is true of some records" if field.is_flag else "names sound or video, which cannot be asked"
-        skipped = as_options(_ignoring(settings, [field]))
+        skipped = as_options(_ignoring([field]))
         where = f"write --set where=EXPRESSION for records that are whole without it, or {skipped} where all are"
         yield OpenPoint(f"record {field.name}", f"{field.name!r} {what}: {where}")
     fields = [field for field in fields if field not in apart]
@@ -339,31 +341,31 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
         return
     texts = [field for field in fields if field.is_text]
     others = [field for field in fields if not field.is_text]
-    ignored = Advice(_ignoring(settings, fields), "where they are whole without it")
+    ignored = Advice(_ignoring(fields), "where they are whole without it")
     advice = [ignored]
     attached = [field for field in fields if is_file(field.name) and field.partly]
     if attached:
         where = " && ".join(f"not_null({as_path(field.name)}, '') == ''" for field in attached)
         others = [field for field in others if field not in attached]
-        advice.insert(0, Advice({"where": where, **_ignoring(settings, others)}, "for the questions without a file"))
+        advice.insert(0, Advice({"where": where, **_ignoring(others)}, "for the questions without a file"))
     if texts:
         context = listed([*mapping.context, *(field.expression for field in texts)])
-        advice.insert(0, Advice({"context": context, **_ignoring(settings, others)}))
+        advice.insert(0, Advice({"context": context, **_ignoring(others)}))
     for field in fields:
         if field.holds_question:
             others = [each for each in fields if each != field]
-            given = {"question": field.expression, **_ignoring(settings, others)}
+            given = {"question": field.expression, **_ignoring(others)}
             advice.append(Advice(given, "where it is the whole prompt"))
     listing = " and ".join(filter(None, [", ".join(repr(each.name) for each in fields[:-1]), repr(fields[-1].name)]))
     pronoun = "it" if len(fields) == 1 else "them"
     yield OpenPoint("needed", f"questions may need {listing}, and do not use {pronoun}", advice)
 
 
-def _ignoring(settings: ImportSettings, fields: Sequence[Unused]) -> dict[str, str]:
+def _ignoring(fields: Sequence[Unused]) -> dict[str, str]:
     """Return the setting that ignores further fields; empty if there are none."""
     if not fields:
         return {}
-    return {"ignore": ",".join((*settings.ignore, *(field.name for field in fields)))}
+    return {"ignore": listed([field.name for field in fields])}
 
 
 def _is_text(value: Any) -> bool:

@@ -44,8 +44,8 @@ _ALIKE = 10
 _BEGIN = 4000
 #: Words below which a field with so many records for each value sorts them.
 _SORTING, _EACH = 2, 5
-#: Numbered columns of another name, above which they may be choices.
-_COLUMNS = 2
+#: Numbered columns of another name, from which they may be choices.
+_COLUMNS = 3
 #: Levels of lists and objects in which questions are looked for.
 _DEPTH = 3
 _FLAG_WORDS = {"0", "1", "true", "false"}
@@ -135,10 +135,9 @@ class _Fields:
         values = self.values(expression)
         return bool(values) and all(map(kind, values))
 
-    def sorts(self, expression: str) -> bool:
-        """Return whether many records have each value of an expression."""
-        values = list(map(as_text, self.values(expression)))
-        return len(set(values)) * _EACH < len(values)
+    def that_are(self, kind: Callable[[Any], bool], texts: Iterable[str] | None = None) -> list[str]:
+        """Return the expressions, by default of unused whole fields, whose values are all of one kind."""
+        return [text for text in (self.free() if texts is None else texts) if self.are(text, kind)]
 
     def first(self, key: str) -> str:
         """Return the first unused field for a key of a mapping; empty if there is none."""
@@ -253,51 +252,49 @@ def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     """Return the field of the choices, or a column of each."""
     if mapping.distractors:
         return ()
-    field = fields.first("choices")
-    if not field and names.INDEX.search(normal(fields.first("answer"))):
-        field = next(fields.named("", ("answers",)), "")
-    if not field:
-        field = next((text for text in fields.free() if fields.are(text, _are_lettered)), "")
-    if not field:
-        field = _indexed(fields)
-    if not field:
-        field = next((text for text in fields.named("accepted") if fields.are(text, _are_labelled)), "")
-    if field:
+    for field in _choice_fields(fields):
         return (field,)
-    groups: dict[str, dict[str, str]] = {}
-    for text, (name, *inner) in fields.paths.items():
-        match = None
-        if not inner and text not in fields.used:
-            match = names.COLUMNS.fullmatch(name)
-        if match:
-            group = f"{normal(match[1])}{'#' if match[2].isdigit() else ''}"
-            groups.setdefault(group, {})[match[2].upper()] = text
-    longest = max(map(_run, groups.values()), key=len, default=())
-    if len(longest) > 1:
-        return longest
-    numbered: dict[str, dict[str, str]] = {}
-    for text in fields.free():
-        match = names.NUMBERED.fullmatch(text)
-        if match and not (names.is_needed(match[1]) or names.DISTRACTORS.fullmatch(normal(text)) or fields.sorts(text)):
-            numbered.setdefault(match[1], {})[match[2]] = text
-    longest = max(map(_run, numbered.values()), key=len, default=())
-    if len(longest) > _COLUMNS:
-        return longest
+    for pattern, least in ((names.COLUMNS, 2), (names.NUMBERED, _COLUMNS)):
+        groups: dict[str, dict[str, str]] = {}
+        for text in fields.free():
+            match = pattern.fullmatch(fields.paths[text][0])
+            if match and (pattern is names.COLUMNS or _may_be_column(fields, text, match[1])):
+                group = f"{normal(match[1])}{match[2].isdigit()}"
+                groups.setdefault(group, {})[match[2].upper()] = text
+        longest = max(map(_run, groups.values()), key=len, default=())
+        if len(longest) >= least:
+            return longest
     return ()
 
 
-def _indexed(fields: _Fields) -> str:
-    """Return a field of lists of texts that an answer has the place of an entry in; empty if there is none."""
+def _choice_fields(fields: _Fields) -> Iterator[str]:
+    """Yield the fields that have all choices, the likeliest first."""
+    yield from fields.named("choices")
+    if names.INDEX.search(normal(fields.first("answer"))):
+        yield from fields.named("", ("answers",))
+    yield from fields.that_are(_are_lettered)
+    yield from _indexed(fields)
+    yield from fields.that_are(_are_labelled, fields.named("accepted"))
+
+
+def _may_be_column(fields: _Fields, text: str, name: str) -> bool:
+    """Return whether a numbered column of another name may have a choice: no wrong one, and none that sorts records."""
+    values = list(map(as_text, fields.values(text)))
+    sorts = len(set(values)) * _EACH < len(values)
+    return not (sorts or names.is_needed(name) or names.DISTRACTORS.fullmatch(normal(text)))
+
+
+def _indexed(fields: _Fields) -> Iterator[str]:
+    """Yield fields of lists of texts that an answer has the place of an entry in."""
     answer = fields.first("answer")
     places = fields.values(answer) if names.PLACE.search(normal(answer)) else []
-    if not places or not all(isinstance(place, int) for place in places):
-        return ""
-    for text in fields.free():
+    if not all(isinstance(place, int) for place in places):
+        return
+    for text in fields.that_are(_is_texts):
         lists = fields.values(text)
-        are_lists = len(lists) == len(places) and all(map(_is_texts, lists))
-        if are_lists and all(0 <= place < len(entries) for place, entries in zip(places, lists, strict=True)):
-            return text
-    return ""
+        pairs = zip(places, lists, strict=False)
+        if len(lists) == len(places) and all(0 <= place < len(entries) for place, entries in pairs):
+            yield text
 
 
 def _is_texts(value: Any) -> bool:
@@ -314,11 +311,10 @@ def _are_lettered(value: Any) -> bool:
 
 def _are_labelled(value: Any) -> bool:
     """Return whether a value is a list of objects with a text each, and a label or a mark of the right ones."""
-    are_objects = isinstance(value, list) and len(value) > 1 and all(isinstance(entry, Mapping) for entry in value)
-    if not are_objects:
+    if not all(isinstance(entry, Mapping) for entry in entries_of(value) or [None]):
         return False
     choices = read_choices(value, ())
-    return len(choices.labels) > 1 or choices.right is not None
+    return len(choices.texts) > 1 and bool(choices.labels or choices.right is not None)
 
 
 def _run(members: Mapping[str, str]) -> tuple[str, ...]:
@@ -328,19 +324,14 @@ def _run(members: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _distractors(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
-    wrong = []
-    for text, path in fields.paths.items():
-        if names.DISTRACTORS.fullmatch(normal(path[-1])):
-            wrong.append(text)
     if mapping.choices:
         return ()
-    return tuple(wrong)
+    return tuple(text for text, path in fields.paths.items() if names.DISTRACTORS.fullmatch(normal(path[-1])))
 
 
 def _answer(fields: _Fields, mapping: ItemMapping) -> str:
     """Return the field of the answer; empty where the answers are hidden beside a model's reply."""
-    calls = [text for text in fields.named("accepted") if fields.are(text, _are_calls)]
-    answers = [*calls, *fields.named("answer")]
+    answers = [*fields.that_are(_are_calls, fields.named("accepted")), *fields.named("answer")]
     named = {normal(path[-1]) for path in fields.paths.values()} & set(NAMES["answer"])
     hidden = answers and normal(answers[0]) in names.REPLIES and not named <= set(names.REPLIES)
     if not answers or mapping.accepted or hidden:
@@ -496,74 +487,73 @@ def is_complete(mapping: ItemMapping) -> bool:
 
 def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: Sequence[str]) -> list[Unused]:
     """Return the fields that a mapping does not use; first the ones that questions may need."""
-    used = used_fields(records, mapping) | set(ignore)
-    read = []
-    for text in (*mapping.context, mapping.question, mapping.messages):
-        if text:
-            read.append(parse_expression(text))
-    asked = []
-    for record in records:
-        asked.append(" ".join(_begin(each(record.data, record.names)) for each in read))
+    used = used_fields(records, mapping) | {
+        mapping.question,
+        mapping.answer,
+        *mapping.choices,
+        *mapping.context,
+        *ignore,
+    }
+    read = [parse_expression(text) for text in (*mapping.context, mapping.question, mapping.messages) if text]
     around = mapping.question.rpartition(".")[0]
-    records = [record._replace(data={**record.data, **_within(record.data, around)}) for record in records]
-    used |= {mapping.question, mapping.answer, *mapping.context, *mapping.choices}
-    names_of_all = list(dict.fromkeys(name for record in records for name in record.data))
-    inner = _within(records[0].data, around)
-    answer = max((name for name in names_of_all if name in mapping.answer), key=len, default="")
-    if answer:
-        answer_at = names_of_all.index(answer)
-    else:
-        answer_at = len(names_of_all)
+    expressions: dict[str, str] = {}
+    values: dict[str, list[tuple[Any, str]]] = {}
+    for record in records:
+        asked = " ".join(_begin(each(record.data, record.names)) for each in read)
+        within = {f"{around}.{key}": value for key, value in fields_of(record.data.get(around)).items()}
+        expressions |= {**{name: _expression(name) for name in record.data}, **dict(zip(within, within, strict=True))}
+        for name, value in (*record.data.items(), *within.items()):
+            if not is_missing(value):
+                values.setdefault(name, []).append((value, asked))
+    answer = max((name for name in expressions if name in mapping.answer), key=len, default="")
     unused = []
-    for number, name in enumerate(names_of_all):
-        pairs = []
-        for record, text in zip(records, asked, strict=True):
-            if not is_missing(record.data.get(name)):
-                pairs.append((record.data[name], _begin(record.data[name]), text))
-        if not pairs or not {name, _expression(name)}.isdisjoint(used):
-            continue
-        values, begins, _ = map(list, zip(*pairs, strict=True))
-        mostly = _MOSTLY * len(pairs)
-        is_contained = sum(begin in text for _, begin, text in pairs) >= mostly
-        holds = sum(count_words(text) >= _LONG and text.strip() in begin for _, begin, text in pairs) >= mostly
-        restates = sum(count_words(text) > _LONGER and is_made_of(text, begin) for _, begin, text in pairs) >= mostly
-        needed = not is_contained and _may_be_needed(name, values)
-        sorts = _middle_words(values) < _SORTING and len(set(begins)) * _EACH < len(pairs)
-        comes_before = names.is_needed(name) or number < answer_at
-        is_text = comes_before and not (sorts or names.is_reference(name))
-        asks = _mostly_ask(begins)
-        expression = name if name in inner else _expression(name)
-        keys = set(map(tuple, map(fields_of, values)))
-        entry = next(iter(keys))
-        if len(keys) == 1 == len(entry):
-            expression = f"{as_path(expression)}.{key_path(entry[0])}"
-        field = Unused(
-            name,
-            expression,
-            needed,
-            begins[0],
-            constant=len(pairs) == len(records) > 1 and len(set(begins)) == 1,
-            words=_middle_words(values),
-            asks=asks,
-            varied=len(set(begins)) / len(pairs),
-            is_text=is_text and not (holds or asks or restates),
-            holds_question=holds,
-            partly=len(pairs) < len(records),
-            is_flag=_are_flags(values) and len(set(begins)) > 1 and not names.FLAGS.fullmatch(normal(name)),
-        )
-        unused.append(field)
+    comes_before = True
+    for name, expression in expressions.items():
+        comes_before = comes_before and name != answer
+        if name in values and {name, expression}.isdisjoint(used):
+            unused.append(_unused(name, expression, values[name], len(records), comes_before=comes_before))
     return sorted(unused, key=lambda field: (not field.needed, not field.constant))
+
+
+def _unused(name: str, expression: str, pairs: Sequence[tuple[Any, str]], count: int, *, comes_before: bool) -> Unused:
+    """Return a field with its values, each with the text of its question."""
+    values = [value for value, _ in pairs]
+    begins = list(map(_begin, values))
+    texts = [text for _, text in pairs]
+    kinds = len(set(begins))
+    words = _middle_words(values)
+
+    def mostly(is_so: Callable[[str, str], bool]) -> bool:
+        return sum(map(is_so, texts, begins)) >= _MOSTLY * len(pairs)
+
+    holds = mostly(lambda text, begin: count_words(text) >= _LONG and text.strip() in begin)
+    restates = mostly(lambda text, begin: count_words(text) > _LONGER and is_made_of(text, begin))
+    asks = _mostly_ask(begins)
+    sorts = words < _SORTING and kinds * _EACH < len(pairs)
+    keys, *others = {tuple(fields_of(value)) for value in values}
+    if len(keys) == 1 and not others:
+        expression = f"{as_path(expression)}.{key_path(keys[0])}"
+    return Unused(
+        name,
+        expression,
+        _may_be_needed(name, values) and not mostly(lambda text, begin: begin in text),
+        begins[0],
+        constant=kinds == 1 < count == len(pairs),
+        words=words,
+        asks=asks,
+        varied=kinds / len(pairs),
+        is_text=(comes_before or names.is_needed(name))
+        and not (sorts or holds or restates or asks or names.is_reference(name)),
+        holds_question=holds,
+        partly=len(pairs) < count,
+        is_flag=kinds > 1 and _are_flags(values) and not names.FLAGS.fullmatch(normal(name)),
+    )
 
 
 def _mostly_ask(texts: Iterable[str]) -> bool:
     """Return whether most texts end with a question mark."""
     marks = [text.endswith(("?", "？")) for text in texts]
     return sum(marks) * 2 > len(marks)
-
-
-def _within(data: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the fields of the object that has the question, each with the name of the object before it."""
-    return {f"{name}.{key}": value for key, value in fields_of(data.get(name)).items()}
 
 
 def _begin(value: Any) -> str:
