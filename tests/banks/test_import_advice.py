@@ -424,6 +424,28 @@ FORMS = {
         other,
         1,
     ),
+    "distractors that are passages": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {
+                    "question": asked(n),
+                    "facts": [[n], [n + 1]],
+                    "distractors": [[f"title {k}", [tale(k)], 0.5] for k in range(3)],
+                    "answer": n + 5,
+                }
+            )
+        },
+        lambda n: [asked(n)],
+        number,
+        far,
+        absent=lambda n: ["title", f"[{n}]"],
+    ),
+    "patterns without a header": Form(
+        {"quiz.csv": "".join(f"{n},{asked(n)},\\b{n + 5}\\b|number-{n + 5}\n" for n in range(COUNT))},
+        lambda n: [asked(n)],
+        number,
+        far,
+    ),
     "records in an object beside facts": Form(
         {
             "quiz.json": json.dumps(
@@ -608,6 +630,7 @@ def test_a_record_that_no_setting_reads_is_left_out_by_the_printed_command(tmp_p
         (["refutes", "no", "false"], "answer_kind=any"),
         ("(ivy,oak), (elm,ash)", "grader=judge"),
         ("word " * 40, "grader=judge"),
+        (r"\\b33\\b|thirty-three", "grader=regex"),
     ],
 )
 def test_the_first_advice_follows_from_the_form_of_the_answers(answer, first, tmp_path, capsys):

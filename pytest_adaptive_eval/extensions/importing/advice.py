@@ -80,6 +80,11 @@ class Reading(NamedTuple):
         return {point.kind for point in self.points}
 
     @property
+    def share(self) -> float:
+        """Share of the records that are refused."""
+        return self.refused / max(1, self.items + self.refused)
+
+    @property
     def rank(self) -> tuple[int, int]:
         """Least for a reading with items, then for the one that leaves the fewest decisions."""
         return int(not self.items), sum(not point.refuses for point in self.points)
@@ -158,8 +163,7 @@ class Adviser:
             for advice in point.advice[:_MOST]:
                 settings = _with(chosen, advice.settings)
                 after = self._read(settings, limit)
-                keeps = after.items + after.refused and after.refused <= reading.refused
-                if keeps and point.kind not in after.kinds:
+                if after.items + after.refused and after.share <= reading.share and point.kind not in after.kinds:
                     good.append((advice, settings, after))
             if good:
                 best, settings, after = min(good, key=lambda entry: entry[2].rank)

@@ -69,6 +69,8 @@ _CODES = re.compile(r"[A-Z][A-Za-z]{0,9}-?\d[\w.-]*(?:\s*[;,|/]\s*[A-Z][A-Za-z]{
 #: Texts that are the same without punctuation only if they are.
 _PLAIN = re.compile(r"[^\W_](?:[\w\s.,'’&/:-]*[\w.)'’])?\s*(?:\([^()]*\))?")
 _MARKED_DIGITS = re.compile(r"\d[.,/:\-–]\d|\A[-+−]")
+#: Groups of words in brackets, and what regular expressions have, of which one in so many answers may be one.
+_PATTERN, _PATTERNS = re.compile(r"\\[bBdDsSwW](?![A-Za-z])|\(\?[:i=!]|\.[*+](?!\w)"), 20
 _GROUPED = re.compile(r"\(.*[^\W\d_]{3}.*,.*\)", re.DOTALL)
 _ENTRIES = re.compile(r"[^\s,]{1,3}(?:\s?,\s?[^\s,]{1,3})+|\(.*,.*\)", re.DOTALL)
 #: Numbers that may be one with a decimal comma, or two; and numbers that may mean classes.
@@ -434,6 +436,13 @@ def _problems(firsts: Sequence[str], questions: Sequence[str], name: str) -> Ite
         if are_long:
             many = f"the answers are texts of {median(words):g} words in the middle"
         yield Undecided(f"{many}, which comparing does not grade", *advice)
+    patterns = list(filter(_PATTERN.search, firsts))
+    if len(patterns) * _PATTERNS > len(firsts):
+        yield Undecided(
+            f"{len(patterns)} of {len(firsts)} answers, such as {patterns[0]!r:.60}, may be regular expressions",
+            Advice({"grader": "regex"}, "where they are"),
+            Advice({"grader": "exact"}, "where they are texts"),
+        )
     if sum(map(bool, map(_GROUPED.fullmatch, firsts))) * 2 > len(firsts):
         yield Undecided("the answers are groups of words in brackets, whose order and form nothing says", *advice)
 

@@ -326,7 +326,13 @@ def _run(members: Mapping[str, str]) -> tuple[str, ...]:
 def _distractors(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     if mapping.choices:
         return ()
-    return tuple(text for text, path in fields.paths.items() if names.DISTRACTORS.fullmatch(normal(path[-1])))
+    wrong = [text for text, path in fields.paths.items() if names.DISTRACTORS.fullmatch(normal(path[-1]))]
+    return tuple(fields.that_are(_are_texts, wrong))
+
+
+def _are_texts(value: Any) -> bool:
+    """Return whether a value is a text or a number, or a list of these."""
+    return all(isinstance(entry, str | int | float | None) for entry in as_list(value))
 
 
 def _answer(fields: _Fields, mapping: ItemMapping) -> str:
@@ -529,6 +535,7 @@ def _unused(name: str, expression: str, pairs: Sequence[tuple[Any, str]], count:
     holds = mostly(lambda text, begin: count_words(text) >= _LONG and text.strip() in begin)
     restates = mostly(lambda text, begin: count_words(text) > _LONGER and is_made_of(text, begin))
     asks = _mostly_ask(begins)
+    is_apart = names.is_reference(name) or names.DISTRACTORS.fullmatch(normal(name)) or not _middle_words(values, _WORD)
     sorts = words < _SORTING and kinds * _EACH < len(pairs)
     keys, *others = {tuple(fields_of(value)) for value in values}
     if len(keys) == 1 and not others:
@@ -542,8 +549,7 @@ def _unused(name: str, expression: str, pairs: Sequence[tuple[Any, str]], count:
         words=words,
         asks=asks,
         varied=kinds / len(pairs),
-        is_text=(comes_before or names.is_needed(name))
-        and not (sorts or holds or restates or asks or names.is_reference(name)),
+        is_text=(comes_before or names.is_needed(name)) and not (sorts or holds or restates or asks or is_apart),
         holds_question=holds,
         partly=len(pairs) < count,
         is_flag=kinds > 1 and _are_flags(values) and not names.FLAGS.fullmatch(normal(name)),
