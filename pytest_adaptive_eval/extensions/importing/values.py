@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from pytest_adaptive_eval.banks.expressions import parse_literal
 from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided
 
 #: Characters of a text that is read as a list.
@@ -63,14 +63,9 @@ def literal(value: Any) -> Any:
         return value
     if _NUMPY_LIST.fullmatch(text):
         return [part[1:-1] for part in re.findall(r"'[^']*'|\"[^\"]*\"", text)]
-    for read in (json.loads, ast.literal_eval):
-        try:
-            parsed = read(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
-            continue
-        if isinstance(parsed, list | dict):
-            return parsed
-        return value
+    parsed = parse_literal(text)
+    if isinstance(parsed, list | dict):
+        return parsed
     return value
 
 
