@@ -23,7 +23,8 @@ _PLACES = [
     for place in range(len(WORDS["ordinals"]["en"].split()))
 ]
 _ORDINAL = lazy_pattern(
-    rf"(?P<before>{either('states chooses')}\s*)?(?:{either('articles')}\s*)?(?:{'|'.join(f'({place})' for place in _PLACES)})"
+    rf"(?P<before>{either('states chooses')}\s*)?(?:{either('articles')}\s*)?"
+    rf"(?:{'|'.join(f'({place})' for place in _PLACES)})"
     rf"\s*(?:{either('option')}|\bone\b|(?(before)(?=[.,!]|\Z|\s+(?:of|der|des|de|di|van|z|из)\b)|(?!)))",
     re.IGNORECASE,
 )
