@@ -584,9 +584,12 @@ def test_each_word_for_yes_and_no_says_so_alone(value: str) -> None:
 
 
 VERDICTS = (
-    ("The answer is negative.", "no"), ("La afirmación es verdadera, sin más.", "yes"), ("L'affermazione è falsa.", "no"),
-    ("Das trifft nicht zu, es sind sechs.", "no"), ("Dat klopt, zo gaat het.", "yes"), ("Dat klopt niet, want het zijn er zes.", "no"),
-    ("a afirmação não é verdadeira.", "no"), ("Так что ответ отрицательный.", "no"), ("答案是肯定的。", "yes"), ("Nee hoor, echt niet.", "no"),
+    ("The answer is negative.", "no"),
+    ("La afirmación es verdadera, sin más.", "yes"), ("L'affermazione è falsa.", "no"),
+    ("Das trifft nicht zu, es sind sechs.", "no"), ("Dat klopt, zo gaat het.", "yes"),
+    ("Dat klopt niet, want het zijn er zes.", "no"),
+    ("a afirmação não é verdadeira.", "no"), ("Так что ответ отрицательный.", "no"), ("答案是肯定的。", "yes"),
+    ("Nee hoor, echt niet.", "no"),
     ("They can't.", "no"), ("Direi di no.", "no"),
 )  # fmt: skip
 
@@ -642,7 +645,8 @@ def test_the_number_of_the_last_statement_is_the_answer(question: str, text: str
 PROSE = {
     "en": "It comes out as {}.", "de": "Die Ableitung ergibt {} für alle x.", "fr": "On trouve {} unités.",
     "es": "Por tanto, el resultado es {}.", "it": "Si ottiene {}, come previsto.", "pt": "Logo, a resposta é {} rad.",
-    "nl": "Dat is dus {}.", "pl": "Ostatecznie wynik to {}.", "ru": "Получаем {}.", "zh": "所以结果是{}。", "ja": "答えは{}です。",
+    "nl": "Dat is dus {}.", "pl": "Ostatecznie wynik to {}.", "ru": "Получаем {}.", "zh": "所以结果是{}。",
+    "ja": "答えは{}です。",
 }  # fmt: skip
 FORMULAS = {r"2\sqrt{3}": "2√3", r"\frac{\pi}{6}": "π/6", "20x^3": "20x³", r"\frac{\sqrt{2}}{2}": "½√2"}
 

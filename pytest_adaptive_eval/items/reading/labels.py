@@ -36,7 +36,7 @@ def labels_of(question: str, choices: Sequence[str]) -> str:
     asked = plain_characters(question)
     for series in _SERIES:
         labels = series[: len(choices)]
-        places = [re.search(rf"(?<!\w){label}\s?[)\].:、]", asked) for label in labels]
+        places = [re.search(rf"(?<!\w){label}(?:\s?[)\].:、]|(?<=[①-⑨]))", asked) for label in labels]
         if len(labels) == len(choices) > 1 and all(places) and not set(labels).intersection(choices):
             return labels
     return ""
@@ -53,7 +53,7 @@ def with_capitals(text: str, labels: str, count: int) -> str:
     if not labels:
         return text
     label = (
-        rf"(?P<noun>{either('option')}\s?)?(?<![\w.,/'])(?<![=+/^-])(?<![=+*/^-]\s)[(\[]?"
+        rf"(?P<noun>(?i:{either('option')})\s?)?(?<![0-9A-Za-zÀ-ӿ.,/'])(?<![=+/^-])(?<![=+*/^-]\s)[(\[]?"
         rf"(?P<label>[{labels}]){_UNFOLLOWED}(?=(?(noun)(?:{_MARK}|{_WORD})|(?:{_MARK}|(?<=\d){_WORD})))[)\]]?"
     )
     return re.sub(label, lambda match: f"({ascii_uppercase[labels.index(match['label'])]})", text)
