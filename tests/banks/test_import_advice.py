@@ -614,6 +614,11 @@ UNDECIDED = {
         "name a choice in 0 of 24 rows only",
         "no setting that import can try leads to a bank",
     ),
+    "codes that no field asks about": (
+        lambda n: {"smiles": f"CC(=O)NC{n}CC(CO)=CCl", "label": ("train", "valid", "test")[n % 3]},
+        "no field has the name of a question: write --set question=FIELD, or --set question='QUESTION {FIELD}'",
+        "no setting that import can try leads to a bank",
+    ),
     "annotators in columns": (
         lambda n: {"input": asked(n), **{f"annotator{k}": n % 2 for k in range(3)}, "cmp_key": f"a{n % 2}_b{n % 2}"},
         "no field has the name of an answer: write --set answer=FIELD",

@@ -36,8 +36,8 @@ _LONG, _LONGER = 3, 6
 #: Share of the questions that contain a field, from which they do not need it; share of records with a category, and
 #: of ids that differ.
 _MOSTLY = 0.9
-#: Words of any signs, and words of letters, which no equation has.
-_ANY, _WORD = re.compile(r"\S+"), re.compile(r"[^\W\d_]{2,}|[^\x00-\u2e7f]")
+#: Words of any signs, and words with two letters, which no equation has.
+_ANY, _WORD = re.compile(r"\S+"), re.compile(r"\S*(?:[^\W\d_]{2}|[^\x00-\u2e7f])\S*")
 #: Records with as many texts each, from which these may be choices.
 _ALIKE = 10
 #: Characters of a value that are compared and shown.
