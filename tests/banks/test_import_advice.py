@@ -446,6 +446,23 @@ FORMS = {
         number,
         far,
     ),
+    "marks of right answers beside the choices": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {
+                    "question": f"Which fits hall {n}?",
+                    "choices": four(n),
+                    "all_targets": {"choices": [tale(n), lore(n)], "labels": [1, 0]},
+                    "conversation": f"Ann: {tale(n)} Bo: {lore(n)}",
+                    "answer": letter(n),
+                }
+            )
+        },
+        lambda n: [f"hall {n}", *four(n), f"Ann: {tale(n)}"],
+        letter,
+        other,
+        absent=lambda n: ["labels"],
+    ),
     "records in an object beside facts": Form(
         {
             "quiz.json": json.dumps(
@@ -587,6 +604,21 @@ UNDECIDED = {
         "its answer is an object",
         "no setting that import can try leads to a bank",
     ),
+    "tables of another file": (
+        lambda n: {"question": asked(n), "table_id": f"t{n % 5}", "answer": n},
+        "'table_id' names what several records share, and no file beside the data has it",
+        "no setting that import can try leads to a bank",
+    ),
+    "choices that no answer names": (
+        lambda n: {"question": asked(n), "choices": four(n), "target": f"{tale(n)} So it was.", "ID": n},
+        "name a choice in 0 of 24 rows only",
+        "no setting that import can try leads to a bank",
+    ),
+    "codes that no field asks about": (
+        lambda n: {"smiles": f"CC(=O)NC{n}CC(CO)=CCl", "label": ("train", "valid", "test")[n % 3]},
+        "no field has the name of a question: write --set question=FIELD, or --set question='QUESTION {FIELD}'",
+        "no setting that import can try leads to a bank",
+    ),
     "annotators in columns": (
         lambda n: {"input": asked(n), **{f"annotator{k}": n % 2 for k in range(3)}, "cmp_key": f"a{n % 2}_b{n % 2}"},
         "no field has the name of an answer: write --set answer=FIELD",
@@ -603,6 +635,12 @@ UNDECIDED = {
         "no data say which of the settings is right: choose",
     ),
 }
+
+
+def test_lines_of_text_are_no_records(tmp_path, capsys):
+    (tmp_path / "quiz.txt").write_text("".join(f"{letter(n)}\n{asked(n)}\n{tale(n)}\n\n" for n in range(COUNT)))
+    assert main(["import", str(tmp_path / "quiz.txt")]) == 4
+    assert "lines of text have no fields: write a question and its answer" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("name", UNDECIDED)
@@ -639,8 +677,8 @@ def test_the_first_advice_follows_from_the_form_of_the_answers(answer, first, tm
     assert f"--yes --set {first}" in " ".join(capsys.readouterr().out.split())
 
 
-def test_choices_that_no_answer_names_can_be_ignored(tmp_path, capsys, monkeypatch):
-    rows = lines(lambda n: {"question": asked(n), "choices": four(n), "answer": f"{n + 5} stamps", "note": tale(n)})
+def test_choices_that_few_answers_name_can_be_ignored(tmp_path, capsys, monkeypatch):
+    rows = lines(lambda n: {"question": asked(n), "choices": four(n), "answer": f"{n + 5} stamps" if n else four(n)[0]})
     (tmp_path / "quiz.jsonl").write_text(rows)
     _, bank = follow(tmp_path, capsys, monkeypatch)
     assert {item.choices for item in bank.items} == {()}

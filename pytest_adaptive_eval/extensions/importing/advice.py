@@ -234,7 +234,10 @@ def _open_points(
         advice = [Advice({"question": name}) for name in (*_asking(imported.unused), *mapping.context)]
         problem = "no field has the name of a question"
         advice += guessed_header(source)
-        if not advice:
+        if all(field.name == "value" for field in imported.unused):
+            advice = []
+            problem = "records that are lines of text have no fields: write a question and its answer as JSON in a line"
+        elif not advice:
             problem += ": write --set question=FIELD, or --set question='QUESTION {FIELD}' where no field asks"
         asking = sum(field.asks for field in imported.unused)
         yield OpenPoint("question", problem, advice, even=asking > 1)
@@ -334,13 +337,13 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
             whole = Advice({"ignore": key}, "where questions are whole without it")
             yield OpenPoint(f"record {key}", f"{key!r} names records of another file", [*joined, whole])
             fields = [field for field in fields if field.expression != key]
-    apart = [field for field in fields if field.is_flag or words_of(field.name) & MEDIA]
-    for field in apart:
-        what = "is true of some records" if field.is_flag else "names sound or video, which cannot be asked"
-        skipped = as_options(_ignoring([field]))
-        where = f"write --set where=EXPRESSION for records that are whole without it, or {skipped} where all are"
-        yield OpenPoint(f"record {field.name}", f"{field.name!r} {what}: {where}")
-    fields = [field for field in fields if field not in apart]
+    for field in list(fields):
+        what = _not_asked(field, settings)
+        if what:
+            fields.remove(field)
+            skipped = as_options(_ignoring([field]))
+            where = f"write --set where=EXPRESSION for records that are whole without it, or {skipped} where all are"
+            yield OpenPoint(f"record {field.name}", f"{field.name!r} {what}: {where}")
     if not fields:
         return
     texts = [field for field in fields if field.is_text]
@@ -363,6 +366,17 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
     listing = " and ".join(filter(None, [", ".join(repr(each.name) for each in fields[:-1]), repr(fields[-1].name)]))
     pronoun = "it" if len(fields) == 1 else "them"
     yield OpenPoint("needed", f"questions may need {listing}, and do not use {pronoun}", advice)
+
+
+def _not_asked(field: Unused, settings: ImportSettings) -> str:
+    """Return why no prompt can have what a field is about; empty for other fields."""
+    if field.is_flag:
+        return "is true of some records"
+    if words_of(field.name) & MEDIA:
+        return "names sound or video, which cannot be asked"
+    if is_reference(field.name) and not is_file(field.name) and field.is_shared and not settings.labels:
+        return "names what several records share, and no file beside the data has it"
+    return ""
 
 
 def _ignoring(fields: Sequence[Unused]) -> dict[str, str]:

@@ -276,8 +276,10 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str, fields: Sequ
         orders = sum(len(ordered(*row, "letter")) == len(row[1].texts) for row in judged)
         if orders >= _EXPLAINED * len(judged):
             raise Undecided(problem, Advice({"answer_kind": "list"}, "where they put the choices in order"))
-        whole = Advice({"ignore": ",".join(fields)}, "where answers are texts of their own")
-        raise Undecided(f"{problem}; write --set answer=FIELD, or --set choices=FIELDS", whole)
+        problem += "; write --set answer=FIELD, or --set choices=FIELDS"
+        if explained[best]:
+            raise Undecided(problem, Advice({"ignore": ",".join(fields)}, "where answers are texts of their own"))
+        raise Undecided(problem)
     equal = []
     for other in _CONVENTIONS:
         if explained[other] == explained[best]:

@@ -36,8 +36,8 @@ _LONG, _LONGER = 3, 6
 #: Share of the questions that contain a field, from which they do not need it; share of records with a category, and
 #: of ids that differ.
 _MOSTLY = 0.9
-#: Words of any signs, and words of letters, which no equation has.
-_ANY, _WORD = re.compile(r"\S+"), re.compile(r"[^\W\d_]{2,}|[^\x00-\u2e7f]")
+#: Words of any signs, and words with two letters, which no equation has.
+_ANY, _WORD = re.compile(r"\S+"), re.compile(r"\S*(?:[^\W\d_]{2}|[^\x00-\u2e7f])\S*")
 #: Records with as many texts each, from which these may be choices.
 _ALIKE = 10
 #: Characters of a value that are compared and shown.
@@ -84,6 +84,11 @@ class Unused(NamedTuple):
     holds_question: bool
     partly: bool
     is_flag: bool
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several records have one of its values, and others have others."""
+        return not self.constant and self.varied < 1
 
 
 class _Fields:
@@ -229,6 +234,11 @@ def propose(
             mapping = replaced(mapping, **{key: value})
             fields.take([value] if isinstance(value, str) else value)
     return mapping
+
+
+def _messages(fields: _Fields) -> str:
+    """Return the field of a chat, which is a list."""
+    return next(iter(fields.that_are(lambda value: bool(entries_of(literal(value))), fields.named("messages"))), "")
 
 
 def _question(fields: _Fields) -> str:
@@ -466,7 +476,7 @@ def _id(fields: _Fields, _: ItemMapping) -> str:
 
 #: How each key of a mapping is found, in this order; what one takes is not found for the next.
 _FOUND = {
-    "messages": lambda fields, mapping: "" if mapping.question else fields.first("messages"),
+    "messages": lambda fields, mapping: "" if mapping.question else _messages(fields),
     "question": lambda fields, mapping: "" if mapping.messages else _question(fields),
     "images": lambda fields, _: tuple(filter(None, [fields.first("images")])),
     "choices": _choices,
@@ -571,10 +581,18 @@ def _may_be_needed(name: str, values: Sequence[Any]) -> bool:
     """Return whether a question may need a field: by its name, or as a text of several words."""
     if names.FLAGS.fullmatch(normal(name)) and _are_flags(values):
         return True
+    if all(map(_is_marked, values)):
+        return False
     named_apart = normal(name) in (*NAMES["category"], *NAMES["id"])
     if not named_apart and (names.is_needed(name) or names.is_about(name)):
         return names.is_needed(name)
     return _middle_words(values, _WORD) >= (_LONGER if named_apart else _LONG)
+
+
+def _is_marked(value: Any) -> bool:
+    """Return whether a value is alternatives, the right ones of which are marked."""
+    is_object = isinstance(value, Mapping) or (bool(entries_of(value)) and isinstance(value[0], Mapping))
+    return is_object and bool(read_choices(value, ()).right)
 
 
 def _are_flags(values: Sequence[Any]) -> bool:
