@@ -48,7 +48,7 @@ def no_runs_text(options: argparse.Namespace) -> str:
     """Return the reason why no run matches the patterns."""
     if set(history_patterns(options).values()) == {"*"}:
         return f"no run in {options.source} has an evaluation yet"
-    return f"no run in {options.source} is like that"
+    return f"no run in {options.source} matches"
 
 
 def open_history(source: Path, writes: Mapping[str, Path | None]) -> History:

@@ -491,13 +491,13 @@ def _decide_lower(
     return replace(verdict, outcome=outcome, interval=interval)
 
 
-def decide_by_confidence(verdict: Verdict, condition: Condition, fact: str, held: float, refused: float) -> Verdict:
+def decide_by_confidence(verdict: Verdict, condition: Condition, fact: str, holds: float, refused: float) -> Verdict:
     """Return the verdict of a rank or a comparison, by the confidences with which it holds and does not."""
     required = condition.probability
     outcome = Outcome.INCONCLUSIVE
-    if held >= required:
+    if holds >= required:
         outcome = Outcome.PASS
     elif refused >= required:
         outcome = Outcome.FAIL
-    stated = f"{fact} with confidence {number(held)}, {number(required, 2)} required"
+    stated = f"{fact} with confidence {number(holds)}, {number(required, 2)} required"
     return replace(verdict, outcome=outcome, stated=stated)

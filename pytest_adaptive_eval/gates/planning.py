@@ -235,7 +235,7 @@ def outlook_sentence(
     """Return a gate's probability of a verdict within its budget, with a warning if it is below one half.
 
     The first `must_pass` items of the budget are not drawn, so they move no bet. The answers of an `earlier` run
-    predict those of a threshold.
+    predict the answers that a gate with a threshold asks for.
     """
     forecast = []
     if earlier is not None:

@@ -83,7 +83,7 @@ class ReplayModel(Model):
 
     @property
     def notes(self) -> list[str]:
-        """How the answers join items."""
+        """Sentences on how the answers join items."""
         return []
 
     @property
@@ -108,8 +108,8 @@ class ReplayModel(Model):
         """Return the recorded answer to an item; its text counts where there is a grader, else its score."""
         recorded = self._answers.get(item.id)
         if recorded is None:
-            found = f"no answer of {self.identity.name!r} to {item.id!r} was recorded"
-            detail = f"{found}: record it, or ask a bank of recorded items"
+            problem = f"no answer of {self.identity.name!r} to {item.id!r} was recorded"
+            detail = f"{problem}: record it, or ask a bank of recorded items"
             return Completion("", Status.NOT_RUN, detail=detail)
         if recorded.text.strip() and grades_text(item):
             return replace(recorded, score=None)

@@ -425,13 +425,13 @@ def _evaluation_points(record: RunRecord, evaluation: EvaluationRecord) -> Itera
             continue
         error = row.error or sampling_error  # draws of the whole bank have none
         ends = (row.low, row.high) if quantity.metric == "accuracy" else (None, None)
-        *place, content = _place(evaluation, quantity.metric)
+        *series_key, content = _series_key(evaluation, quantity.metric)
         measured = row.estimate, error, *ends, sampling_error
         point = SeriesPoint(record.run, record.started, tested.name, tested.checkpoint, *measured)
-        yield (evaluation.name, place[0], place[1], place[2], *quantity), content, point
+        yield (evaluation.name, series_key[0], series_key[1], series_key[2], *quantity), content, point
 
 
-def _place(evaluation: EvaluationRecord, metric: str) -> tuple[str, str, str, str]:
+def _series_key(evaluation: EvaluationRecord, metric: str) -> tuple[str, str, str, str]:
     """Return the bank, or the kind, of an evaluation; the key of what was asked; the scale; and the content hash."""
     bank = evaluation.bank
     asked = content_of(evaluation)

@@ -150,11 +150,11 @@ def _samples(interview: EvaluationRecord) -> list[Table]:
         if answer.score is not None:
             scores.setdefault(answer.item, []).append(answer.score)
     flaky = set(interview.flaky)
-    shown = [item for item in scores if item in flaky]
+    listed = [item for item in scores if item in flaky]
     if estimates:
-        shown += [item for item in scores if item not in flaky]
+        listed += [item for item in scores if item not in flaky]
     rows: list[tuple[str | Markup, ...]] = []
-    for item in shown:
+    for item in listed:
         right = f"{scores[item].count(1.0)} of {len(scores[item])}"
         values = []
         for by_item in estimates.values():
@@ -186,9 +186,9 @@ def interviewer_facts(interview: EvaluationRecord) -> dict[str, str]:
         return {}
     interviewer = account.interviewer
     distances = []
-    apart = _mean(account.semantic_distance)
-    if apart is not None:
-        distances.append(f"{apart:.2f} apart on average by the embeddings (semantic distance)")
+    semantic_distance = _mean(account.semantic_distance)
+    if semantic_distance is not None:
+        distances.append(f"{semantic_distance:.2f} apart on average by the embeddings (semantic distance)")
     off = _mean(account.difficulty_distance)
     if off is not None:
         distances.append(f"difficulties {off:.2f} logits from the ability, past the first questions")

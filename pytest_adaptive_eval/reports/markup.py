@@ -43,13 +43,13 @@ def clean_html(text: object, limit: int | None = None) -> str:
         cut = max(len(whole) - limit, 0)
     visible = clean_xml(whole[:limit])
     if not visible.isprintable():
-        visible = "".join(map(_shown, visible))
+        visible = "".join(map(_visible, visible))
     if cut:
         return f"{visible}… ({cut:,} more characters)"
     return visible
 
 
-def _shown(character: str) -> str:
+def _visible(character: str) -> str:
     """Return a character, or its escape if a reader could not see it."""
     if character.isprintable() or character in _ALLOWED or unicodedata.category(character) == "Zs":
         return character

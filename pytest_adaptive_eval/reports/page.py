@@ -359,10 +359,10 @@ def _gate_bar(verdict: Verdict) -> Markup | None:
     is_share = bool(condition.get("within")) or (metric is not None and metric.is_share)
     if is_share and condition.get("kind") != "not_worse_than":
         return plots.interval_bar(*interval, target=threshold)
-    shown = [*interval, threshold]
+    values = [*interval, threshold]
     if threshold < 0:
-        shown.append(0.0)  # a margin below the baseline: the bar shows where both are equal
-    span = span_of(shown, 0.02)
+        values.append(0.0)  # a margin below the baseline: the bar shows where both are equal
+    span = span_of(values, 0.02)
     return plots.interval_bar(*interval, span, threshold)
 
 
@@ -376,10 +376,10 @@ def _evaluation(key: str, view: ReportView, shared: Collection[str]) -> dict[str
     for fact, value, remark in parts["facts"]:
         facts.append((clean_html(fact, 100), clean_html(value, 200), clean_html(remark, 300)))
     sources = {"evaluation": evaluation.name, "test": shlex.quote(evaluation.nodeid), **parts["made"]}
-    made = []
+    provenance = []
     for source, value in sources.items():
         if value:
-            made.append((source, clean_html(value, _SENTENCE)))
+            provenance.append((source, clean_html(value, _SENTENCE)))
     return {
         **parts,
         "key": key,
@@ -388,5 +388,5 @@ def _evaluation(key: str, view: ReportView, shared: Collection[str]) -> dict[str
         "void": clean_html(evaluation.void, _SENTENCE),
         "facts": facts,
         "notes": [clean_html(note, _SENTENCE) for note in dict.fromkeys(parts["notes"]) if note not in shared],
-        "made": made,
+        "made": provenance,
     }

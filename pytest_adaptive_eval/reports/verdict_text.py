@@ -1,4 +1,4 @@
-"""What reports say of a gate: one sentence that anybody reads, and the command that comes next."""
+"""Texts of reports on a gate: one sentence that anybody reads, and the command that comes next."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STEPS = (
     (
         Outcome.ERROR,
         "",
-        "correct what the verdict names, and run the gate again; known answers are kept",
+        "correct what the verdict names, and run the gate again; answers of an unchanged model are kept",
         "pytest --adaptive-eval {gate}",
     ),
     (Outcome.FAIL, "lost_alone", "ask the {lost_alone} again, with the options of this run", _FAILED),
@@ -73,7 +73,7 @@ _STEPS = (
 
 
 class Step(NamedTuple):
-    """What to do after a verdict, and the command that does it."""
+    """Next step after a verdict, and the command that does it."""
 
     text: str
     command: str
@@ -231,10 +231,10 @@ def sentence_and_formula(record: RunRecord, gate: GateRecord, notes: Sequence[st
 
 
 def next_steps(record: RunRecord, alarms: Sequence[Alarm] = ()) -> list[Step]:
-    """Return what to do after the verdicts of a run, each step once, those of the worst outcomes first.
+    """Return what to do after the verdicts of a run, each step once, steps of the worst outcomes first.
 
     Args:
-        alarms: Those that last.  Each on an evaluation that a gate judges is a step.
+        alarms: Alarms that still last.  Each on an evaluation that a gate judges is a step.
     """
     steps: dict[Step, None] = {}
     for gate in sorted(record.gates, key=lambda gate: WORST_FIRST.index(gate.outcome)):

@@ -91,10 +91,10 @@ def ability(interview: EvaluationRecord) -> str:
         texts.append(text)
     if len(rows) > most:
         texts.append("...")
-    shown = ", ".join(texts)
+    joined = ", ".join(texts)
     if interview.misfit:
-        return f"~{shown}"
-    return shown
+        return f"~{joined}"
+    return joined
 
 
 def in_parts(interview: EvaluationRecord) -> list[str]:
@@ -363,18 +363,18 @@ def beside_interval(verdict: Verdict) -> str:
     if verdict.requirement.startswith(AT_MOST):
         low, high, threshold = -high, -low, -threshold
     if low >= threshold:
-        shown = Outcome.PASS
+        by_interval = Outcome.PASS
     elif high < threshold:
-        shown = Outcome.FAIL
+        by_interval = Outcome.FAIL
     else:
-        shown = Outcome.INCONCLUSIVE
-    if verdict.outcome in (shown, Outcome.ERROR):
+        by_interval = Outcome.INCONCLUSIVE
+    if verdict.outcome in (by_interval, Outcome.ERROR):
         return ""
     if verdict.decided_after is not None:
         return "the interval is of all answers, and the verdict of those before it was decided"
     return (
-        f"the interval by itself would be {shown.value}: the verdict is by bets on the threshold, corrected for the "
-        "number of gates, and by the notes"
+        f"the interval by itself would be {by_interval.value}: the verdict is by bets on the threshold, corrected for "
+        "the number of gates, and by the notes"
     )
 
 
@@ -691,7 +691,10 @@ def bank_notes(interview: EvaluationRecord, *, gated: bool) -> Iterator[str]:
     """Yield notes on an interview's bank and on the origin of its accuracy."""
     bank = interview.bank
     if not bank.calibrated and interview.policy.stop != "level" and not gated:  # a verdict says it shortly
-        yield "the bank is not calibrated: items were drawn uniformly, and no ability is estimated"
+        drawn = "items were drawn uniformly"
+        if interview.predictions is not None and interview.policy.selector != "random":
+            drawn = "draws lean to items that the earlier run predicts least surely"
+        yield f"the bank is not calibrated: {drawn}, and no ability is estimated"
     if not bank.trusted:
         yield (
             "the bank was written although its calibration report advised against it: its abilities are "

@@ -120,7 +120,7 @@ def test_history_lists_runs_and_filters(two: Project) -> None:
         assert new_run_id(datetime.fromisoformat(row["started"]), bytes(4))[:20] == row["run"][:20]
     assert len(two.command("history", "--last", "1")[1].splitlines()) == 2
     assert len(two.command("history", "--subject", "good*")[1].splitlines()) == 2
-    assert two.command("history", "--evaluation", "none")[1] == "no run in .adaptive-eval is like that\n"
+    assert two.command("history", "--evaluation", "none")[1] == "no run in .adaptive-eval matches\n"
     assert two.command("history", "--last", "0")[0] == 4
     code, _, err = two.command("history", "--from", "nowhere")
     assert code == 4

@@ -129,8 +129,8 @@ def _write(
     if options.html:
         from pytest_adaptive_eval.reports.page import write_page
 
-        beside = Path(options.run).parent / ".adaptive-eval"
-        requests = _requests(record, [options.source, beside])
+        run_folder = Path(options.run).parent / ".adaptive-eval"
+        requests = _requests(record, [options.source, run_folder])
         write_page(record, options.html, banks=banks, series=series, alarms=alarms, requests=requests)
         screen.note(f"page: {options.html}")
     if options.markdown:
@@ -161,15 +161,15 @@ def _requests(record: RunRecord, folders: Sequence[Path]) -> dict[str, str]:
     for interview in record.interviews:
         if interview.reuse:
             named.append(Path(interview.reuse.store))
-    found: dict[str, str] = {}
+    requests: dict[str, str] = {}
     for path in dict.fromkeys([*(folder / ANSWERS_FILE for folder in folders), *named]):
         if path.is_file():
             try:
                 with CompletionStore(path, exclusive=False) as store:
-                    found |= store.find_requests(record.sent_keys)
+                    requests |= store.find_requests(record.sent_keys)
             except ConfigError as error:
                 screen.note(f"shown without the requests as they were sent: {error}")
-    return found
+    return requests
 
 
 def _write_index(history: History, folder: Path) -> None:
@@ -193,13 +193,13 @@ def _write_index(history: History, folder: Path) -> None:
 
 def _until(record: RunRecord, series: Sequence[Series]) -> list[Series]:
     """Return the series that a run is of, up to it."""
-    found = []
+    shortened = []
     for entry in series:
         runs = [point.run for point in entry.points[-_RUNS:]]
         if record.run in runs:
             end = len(entry.points) - len(runs) + runs.index(record.run) + 1
-            found.append(replace(entry, points=entry.points[:end]))
-    return found
+            shortened.append(replace(entry, points=entry.points[:end]))
+    return shortened
 
 
 def _export_of(text: str) -> tuple[str, Path]:

@@ -24,11 +24,11 @@ def giving(replies: Replies) -> Callable[[Hashable], Completion]:
     """Return the function that answers each request by its own reply, else by the one of its place, or by the last."""
     by_request = dict(replies)
     in_order = list(by_request.values())
-    places: dict[Hashable, int] = {}
+    positions: dict[Hashable, int] = {}
 
     def give(content: Hashable) -> Completion:
-        place = places.setdefault(content, len(places))
-        return by_request.get(content) or in_order[min(place, len(in_order) - 1)]
+        position = positions.setdefault(content, len(positions))
+        return by_request.get(content) or in_order[min(position, len(in_order) - 1)]
 
     return give
 
@@ -63,7 +63,7 @@ def calls_seen(funcargs: dict[str, Any], name: str, log: RequestLog) -> Iterator
         return
     try:
         function = model.generate
-        own = "generate" in vars(model)
+        is_own = "generate" in vars(model)
         model.generate = functools.wraps(function)(functools.partial(_noted, function, log))
     except (AttributeError, TypeError):  # it has no such method, or the object is closed to changes
         yield
@@ -71,7 +71,7 @@ def calls_seen(funcargs: dict[str, Any], name: str, log: RequestLog) -> Iterator
     try:
         yield
     finally:
-        if own:
+        if is_own:
             model.generate = function
         else:
             del model.generate

@@ -234,8 +234,8 @@ class Collection:
             )
         check_scope(interview, "model", spec.where)
         several = []
-        for name, found in interview._fixtureinfo.name2fixturedefs.items():
-            if found[-1].params:
+        for name, overrides in interview._fixtureinfo.name2fixturedefs.items():
+            if overrides[-1].params:
                 several.append(name)
         if several and interview.asks_items:
             raise ConfigError(
@@ -312,7 +312,7 @@ class Collection:
         if report.skipped and path.is_file() and MARKER.encode() in path.read_bytes():
             self.mistake(
                 ConfigError(
-                    f"{report.nodeid} speaks of {MARKER} and is skipped as a whole ({crash_line(report)}): its gates "
+                    f"{report.nodeid} contains {MARKER} and is skipped as a whole ({crash_line(report)}): its gates "
                     "would be missing; leave the file out with --ignore if they are not to count"
                 )
             )

@@ -95,12 +95,12 @@ def _named_subjects(config: pytest.Config, evaluations: Iterable[EvaluationTest]
     settings = config.stash[STATE].settings
     subjects: dict[tuple[str, Path, str], _Named] = {}
     for interview in (node for node in evaluations if node.evaluation.most_questions):
-        if (own := interview.own_model) is not None:
-            subjects[_key(own.spec, own.base, own.options)] = (
-                own.spec,
-                own.base,
-                own.options,
-                own.located,
+        if (named_model := interview.own_model) is not None:
+            subjects[_key(named_model.spec, named_model.base, named_model.options)] = (
+                named_model.spec,
+                named_model.base,
+                named_model.options,
+                named_model.located,
             )
             continue
         definitions = interview._fixtureinfo.name2fixturedefs.get("model", ())[-1:]

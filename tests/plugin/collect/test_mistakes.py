@@ -380,7 +380,7 @@ def test_a_file_of_gates_that_skips_itself(project: Any, skip: str, workers: tup
     result = project.run_with(workers)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert (
-        "test_skipped.py speaks of adaptive_eval and is skipped as a whole ("
+        "test_skipped.py contains adaptive_eval and is skipped as a whole ("
         in result.stdout.str() + result.stderr.str()
     )
     assert not project.asked

@@ -128,8 +128,8 @@ def test_the_ini_names_the_model(recorded: Any) -> None:
             "adaptive-eval.toml:4: accuracy.at_least(60): an accuracy lies in ?0, 1?; for 60 % write *",
         ),
         (
-            '[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nat_best = 1',
-            "adaptive-eval.toml:4: unknown setting 'at_best'; known are metric, *",
+            '[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nzzz = 1',
+            "adaptive-eval.toml:4: unknown setting 'zzz'; known are metric, *",
         ),
         ('[[eval]]\nbank = "none.jsonl"\n', "adaptive-eval.toml:2: no bank at *none.jsonl*"),
         (

@@ -137,7 +137,7 @@ def test_roles_queries_injected_errors_and_a_static_bank_are_compared(lab: Any, 
         ),
         ('[eval.variant.x]\ninterviewee = "ann"', "'ann' is interviewed and an agent too"),
         ("[eval.variant.x]\nnetwork = { querys = 4 }", "querys"),
-        ('[eval.variant.x]\ninterviewee = "bob"', "'bob' is no model here"),
+        ('[eval.variant.x]\ninterviewee = "bob"', "'bob' is not a model of this file: add it under models"),
         ("[eval.variant.x]", "the model 'weak' has no part in any variant"),
     ],
 )

@@ -344,7 +344,7 @@ def test_too_few_rounds_are_inconclusive(lab: Any, server: PeerServer) -> None:
     write(lab, council(server, gate("at_least = 1.5") + gate('above = "ant"'), panel="rounds = 2"))
     assert lab.run().ret == 1
     assert {outcome for _, outcome in lab.outcomes()} == {"INCONCLUSIVE"}
-    assert "it takes 3 rounds with a task to tell how sure a score is" in json.dumps(lab.record["gates"])
+    assert "it takes 3 rounds with a task to estimate how sure a score is" in json.dumps(lab.record["gates"])
 
 
 @pytest.mark.slow
@@ -357,7 +357,7 @@ def test_the_paper_s_mode_is_told_and_takes_no_gate(lab: Any, server: PeerServer
     write(lab, council(server, gate("at_least = 3.0"), panel='mode = "paper"'))
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "mode 'paper' does not tell how sure its scores are" in result.stderr.str()
+    assert "mode 'paper' has no errors of its scores" in result.stderr.str()
 
 
 @pytest.mark.slow
