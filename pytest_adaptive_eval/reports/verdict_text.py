@@ -245,11 +245,13 @@ def next_steps(record: RunRecord, alarms: Sequence[Alarm] = ()) -> list[Step]:
                 steps[Step(text.format(**facts), command.format(**quoted))] = None
                 break
     judged = {gate.interview for gate in record.gates}
+    quantities: dict[str, dict[str, None]] = {}
     for alarm in alarms:
-        name = alarm.series.evaluation
-        if name in judged:
-            command = f"adaptive-eval history --drift --evaluation {shlex.quote(name)}"
-            steps[Step(f"look at the alarm on {alarm.series.quantity}", command)] = None
+        if alarm.series.evaluation in judged:
+            quantities.setdefault(alarm.series.evaluation, {})[alarm.series.quantity] = None
+    for name, alarmed in quantities.items():
+        text = f"look at the alarm{'s' * (len(alarmed) > 1)} on {', '.join(alarmed)}"
+        steps[Step(text, f"adaptive-eval history --drift --evaluation {shlex.quote(name)}")] = None
     return list(steps)
 
 

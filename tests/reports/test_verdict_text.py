@@ -162,3 +162,6 @@ def test_an_alarm_on_the_evaluation_is_a_step(make: SimpleNamespace) -> None:
         series = Series(name, "mmmu", "b", "s", "accuracy", "", ())
         steps = next_steps(record, [Alarm(series, 0, 0, None, 0.5, 0.4, "fell")] * 2)
         assert len(steps) == count
+    both = [Series("mmmu", "mmmu", "b", "s", "accuracy", category, ()) for category in ("", "art")]
+    *_, step = next_steps(record, [Alarm(series, 0, 0, None, 0.5, 0.4, "fell") for series in both])
+    assert step.text == "look at the alarms on accuracy of mmmu, accuracy of mmmu in art"
