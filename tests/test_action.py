@@ -197,7 +197,7 @@ def test_from_the_first_run_to_a_regression(runner: Runner) -> None:
     assert (second.outputs["promote"], second.outputs["verdict"], second.outputs["report"]) == ("true", "PASS", "")
     assert second.uploads == []
     assert [kind for kind, _ in told(second)] == ["notice", "notice"]
-    assert second.summary.startswith("## ✅ May be promoted\n\n2 gates of 2 passed.\n")
+    assert second.summary.startswith("## ✅ May be promoted\n\n2 of 2 gates passed.\n")
     row = "| ✅ PASS | toy-accuracy\\[not-worse-than-0.1-baseline\\] | **16 points above the baseline, between "
     assert row in second.summary
     assert "| good | toy | - | " in second.summary

@@ -280,8 +280,8 @@ class Interview(Evaluation):
         by_draws = any(condition.by_draws for condition in gates.conditions) or gates.undeclared
         if by_draws and interview._for_gates != interview.policy:
             note = (
-                f"{self._for_gates.floor:.0%} of the questions are drawn uniformly, since a gate is decided by the "
-                "draws; floor sets this share"
+                f"{100 * self._for_gates.floor:.0f} % of the questions are drawn uniformly, since a gate is decided by "
+                "the draws; floor sets this share"
             )
             repeat = None
             if "repeat" in self.written or self.samples > 1:
@@ -298,7 +298,7 @@ class Interview(Evaluation):
         if any(condition.measure.by_scores for condition in gates.conditions):
             return self
         policy = replace(self.policy, selector=SELECTORS["random"], floor=0.0, assisted=False, even_budget=False)
-        note = "questions are drawn uniformly, since the bank predicts scores, and no gate is on scores"
+        note = "questions are drawn uniformly, since no gate is on their scores, and the bank predicts nothing else"
         return replace(self, policy=policy, notes=(*self.notes, note))
 
     def predictable(self, gates: GatePlan) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from html import escape
-from typing import Any, Literal, Self
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 
@@ -162,6 +162,13 @@ class BoundMetric(NoVerdict):
         """Return a component, such as ``ability["cross"]``, on a bank that is administered in formats."""
         find_metric(self.name).component(component)
         return BoundMetric(f"{self.name}.{component}", self.result)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse a number of the metric by hand, such as ``estimate``: a verdict has it with its error."""
+        raise AttributeError(
+            f"{self!r} has no {name!r}; judge it, as by .at_least(0.6), and read estimate and bounds from the "
+            "verdict's interval"
+        )
 
     def __repr__(self) -> str:
         return f"{self.name} of {self.result.name}"

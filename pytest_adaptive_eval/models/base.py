@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NoReturn
 
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.api_keys import without_keys
@@ -378,6 +378,10 @@ class Model(abc.ABC):
     gathers = False
     asks_twice = False
     shares_by_flag = False
+
+    def __call__(self, *_: object, **__: object) -> NoReturn:
+        """Refuse a call of the model itself."""
+        raise TypeError("a model is not called by itself: write model.generate(item.prompt), which returns the text")
 
     @property
     def shared_batch(self) -> int:

@@ -36,9 +36,9 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
             "output_tokens": cost.completion_tokens,
             "reasoning_tokens": cost.reasoning_tokens,
         }
-        known = {name: float(count) for name, count in tokens.items() if count}
+        measures = {name: float(count) for name, count in tokens.items() if count}
         steps = [AgentStep(step.role, sent_request(step.text)) for step in completion.steps[:MOST_STEPS]]
-        return cls({**known, **completion.measures}, sent_request(completion.reasoning), [], steps)
+        return cls({**measures, **completion.measures}, sent_request(completion.reasoning), [], steps)
 
     def to_text(self) -> str:
         """Return the facts as JSON."""

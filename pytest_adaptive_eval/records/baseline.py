@@ -297,7 +297,11 @@ def interview_in(path: Path | str, record: RunRecord, bank: ItemBank, evaluation
             candidates.append(i)
     candidates = [i for i in candidates if i.name == evaluation] or candidates
     if not candidates:
-        raise BaselineMissing(f"{path}: the run has no evaluation {evaluation!r}, and none on a bank {bank.name!r}")
+        asked = ", ".join(f"{i.name!r} on the bank {i.bank.name!r}" for i in record.interviews) or "none"
+        raise BaselineMissing(
+            f"{path}: the run asked no item of the bank {bank.name!r}, which {evaluation!r} asks; its interviews are "
+            f"{asked}: name a run on this bank"
+        )
     if len(candidates) > 1:
         names = ", ".join(f"{i.name} on {i.bank.name}" for i in record.interviews) or "none"
         raise BaselineError(

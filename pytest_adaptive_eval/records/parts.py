@@ -212,8 +212,8 @@ class PolicyRecord(Part):
 
         It holds for selectors that do not use the budget.
         """
-        own, others = (msgspec.structs.replace(p, budget=None, horizon=None, earlier=[]) for p in (self, other))
-        return own == others
+        policy, others = (msgspec.structs.replace(p, budget=None, horizon=None, earlier=[]) for p in (self, other))
+        return policy == others
 
 
 class LevelsRecord(Part):

@@ -32,9 +32,11 @@ def change_of(series: Series) -> str:
     """Return the change to the last run, as ``ability .64 to -.33, errors .30 and .30, since run X``."""
     before, now = series.points[-2:]
     digits = find_metric(series.metric).digits
-    values = f"{number(before.value, digits)} to {number(now.value, digits)}"
-    errors = f"{number(before.sampled, digits)} and {number(now.sampled, digits)}"
-    return f"{series.metric} {values}, errors {errors}, since run {before.run}"
+    values = [number(point.value, digits) for point in (before, now)]
+    errors = [number(point.sampled, digits) for point in (before, now)]
+    if values[0] == values[1] and errors[0] == errors[1]:
+        return f"{series.metric} {values[1]} as in run {before.run}, error {errors[1]}"
+    return f"{series.metric} {' to '.join(values)}, errors {' and '.join(errors)}, since run {before.run}"
 
 
 def watch_run(run: RunRecord, history: History | None, action: str | None) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import RunRecord
+from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.figures import sample
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag, unbroken
 from pytest_adaptive_eval.reports.page import GLYPHS, asset, page_head
@@ -108,13 +109,17 @@ def _state(runs: Sequence[RunRecord], lasting: Sequence[Alarm]) -> Markup:
         parts.append(tag("p", f"{counted(len(runs), 'run')} from {first.started[:10]} to {last.started[:10]}."))
     else:
         parts.append(tag("p", "The history has no run yet."))
-    parts += [tag("p", alarm.sentence, class_="alarm-text") for alarm in lasting]
+    parts += [_alarm(alarm) for alarm in lasting]
     if lasting:
         parts.append(
             Markup('<p class="next"><b>Next:</b> see since when, and accept a level that is meant to stay</p>')
         )
         parts.append(Markup('<pre class="command"><code>adaptive-eval history --drift</code></pre>'))
     return tag("section", *parts, class_=f"verdict {style_class}", aria_labelledby="verdict")
+
+
+def _alarm(alarm: Alarm) -> Markup:
+    return tag("p", unbroken(clean_html(alarm.sentence, 600)), class_="alarm-text")
 
 
 def _filter(models: Mapping[str, int]) -> Markup:
@@ -180,7 +185,7 @@ def _panel(
     if marks:
         label = f"Verdicts of the last {counted(min(len(trend.points), _VERDICTS), 'run')}, the newest at the right"
         verdicts = [tag("ol", *marks, class_="verdicts", aria_label=label)]
-    sentences = [tag("p", clean_html(alarm.sentence, 600), class_="alarm-text") for alarm in raised if alarm in lasting]
+    sentences = [_alarm(alarm) for alarm in raised if alarm in lasting]
     ended = len(raised) - len(sentences)
     if ended:
         sentences.append(tag("p", f"{counted(ended, 'alarm')} ended", class_="soft small"))
@@ -218,12 +223,9 @@ def _rows(number: int, record: RunRecord, link: str, models: Mapping[str, int]) 
         page = tag("a", "page", href=link)
     rows = []
     for row, view in enumerate(views(record)):
-        outcomes = [gate.outcome for gate in view.gates]
         marks = []
-        for outcome in Outcome:
-            if outcome in outcomes:
-                text = f"{outcomes.count(outcome)}\u00a0{outcome.value} "
-                marks.append(tag("b", text, class_=_CLASSES[outcome]))
+        for outcome, text in words.outcome_counts([gate.outcome for gate in view.gates]):
+            marks.append(tag("b", f"{text} ", class_=_CLASSES[outcome]))
         if marks:
             verdicts = tag("td", *marks)
         else:

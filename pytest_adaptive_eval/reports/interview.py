@@ -94,7 +94,7 @@ def _categories(interview: EvaluationRecord) -> list[Table]:
         return []
     note = "Categories have no intervals here: as for the whole bank, the draws of this interview allow none."
     if words.ended_at_verdict(interview):
-        note = "Categories have no intervals here: they miss too often where an interview ended at its verdict."
+        note = "Categories have no intervals here: they would miss too often, since the interview ended at its verdict."
     rows = []
     for row in interview.categories:
         accuracy = words.category_accuracy(row, interview)
@@ -119,7 +119,7 @@ def _memory(interview: EvaluationRecord) -> list[Table]:
     memory = account.memory[0]
     profiled = any(row.ability is not None for row in memory)
     heads: tuple[str, ...] = ("category", "asked", "difficulties", "mean score")
-    note = "What the interviewer remembers. A question may be of several categories."
+    note = "As the interviewer was shown it. A question may be of several categories."
     if profiled:
         heads = (*heads, "ability")
         note += " Abilities are in logits with standard errors: the whole ability plus deviations, estimated together."
@@ -169,10 +169,11 @@ def _samples(interview: EvaluationRecord) -> list[Table]:
 
 def _costs(interview: EvaluationRecord) -> list[Table]:
     rows = words.cost_rows([interview])
-    if rows:
-        note = ", ".join(filter(None, ["Of this run", words.per_item(interview)]))
-        return [Table("Cost", words.COST_HEADS, rows, f"{note}.")]
-    return []
+    if not rows:
+        return []
+    measured = words.per_item(interview)
+    note = f"On average {measured}." if measured else ""
+    return [Table("Cost of this run", words.COST_HEADS, rows, note)]
 
 
 _BANK = ("name", "content_hash", "scale", "size", "model")  #: Facts of a bank that the page shows.

@@ -12,7 +12,7 @@ from pytest_adaptive_eval.api_keys import without_keys
 from pytest_adaptive_eval.text import clean_xml
 
 #: Parts of a text that belong on one line.
-_TOGETHER = re.compile(r"\[[^\[\] ]{1,12} [^\[\] ]{1,12}\]| ± (?=[\d.])|(?<=\d) (?=%|s\b)|>= (?=[\d.-])")
+_TOGETHER = re.compile(r"\[[^\[\] ]{1,12} [^\[\] ]{1,12}\]| ± (?=[\d.])|(?<=\d) (?=%|s\b|\d{3}\b)|>= (?=[\d.-])")
 #: Shown although Python calls them not printable: line ends, tabs, and the joiners that scripts and emoji need.
 _ALLOWED = "\n\t\u200c\u200d"
 

@@ -90,20 +90,23 @@ def summary_lines(
 
 def _cost_lines(interviews: Sequence[EvaluationRecord], width: int) -> list[str]:
     """Return the cost in one sentence, or as a table of several models where it fits."""
+    costs = [words.COST_HEADS, *words.cost_rows(interviews)]
+    if all(row[-1] == "-" for row in costs[1:]):  # no price is known
+        costs = [row[:-1] for row in costs]
     rows = []
-    for row in words.cost_rows(interviews):
+    for row in costs:
         rows.append(tuple(clean_terminal(cell, _NAME) for cell in row))
     widths = []
-    for column in zip(words.COST_HEADS, *rows, strict=True):
+    for column in zip(*rows, strict=True):
         widths.append(max(map(columns, column)))
     table_width = sum(widths) + 2 * (len(widths) - 1)
-    if len(rows) < 2 or table_width > width:
+    if len(rows) <= 2 or table_width > width:
         spent = clean_terminal(words.run_usage(interviews), _SENTENCE)
         if spent:
             return wrap(spent, width, "  ", "cost: ")
         return []
     lines = []
-    for name, *numbers in (words.COST_HEADS, *rows):
+    for name, *numbers in rows:
         padded = []
         for cell, size in zip(numbers, widths[1:], strict=True):
             padded.append(" " * (size - columns(cell)) + cell)

@@ -11,7 +11,7 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.parts import QuantityRecord
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports.markup import Markup, tag
-from pytest_adaptive_eval.reports.plots import Frame, Span, minus, path, share_label, signed_label, span_of, ticks_in
+from pytest_adaptive_eval.reports.plots import Frame, Span, path, share_label, signed_label, span_of, ticks_in
 from pytest_adaptive_eval.reports.words import plottable
 from pytest_adaptive_eval.text import clean_terminal, counted, number
 
@@ -227,5 +227,5 @@ def _checkpoints(frame: Frame, bins: Sequence[_Bin]) -> list[Markup]:
         x = {0: frame.left, last: frame.right}.get(n, frame.x(n)) if last else frame.left
         name = clean_terminal(point.subject or "unnamed", _NAME, keep_end=True)
         parts.append(tag("text", name, class_=f"{anchor} asked", x=x, y=frame.bottom + 18))
-        parts.append(tag("text", minus(point.started[:10]), class_=anchor, x=x, y=frame.bottom + 35))
+        parts.append(tag("text", point.started[:10], class_=anchor, x=x, y=frame.bottom + 35))
     return parts

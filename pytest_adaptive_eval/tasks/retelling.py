@@ -57,22 +57,22 @@ def _mark(text: str, facts: Sequence[Fact]) -> Mark:
 
 def _draw(rng: random.Random, level: int) -> Question:
     """Draw sentences about one being, and `level` times as many about others."""
-    pairs = [(thing, place) for thing in _THINGS for place in _PLACES]
+    pairs = [(thing, location) for thing in _THINGS for location in _PLACES]
     facts = rng.sample(pairs, KEPT * (level + 1))
     being, *others = rng.sample(WORD_CLASSES["BEING"], 8)
     sentences = []
-    for n, (thing, place) in enumerate(facts):
-        who = being if n < KEPT else rng.choice(others)
+    for n, (thing, location) in enumerate(facts):
+        character = being if n < KEPT else rng.choice(others)
         did, where = rng.choice(WORD_CLASSES["DID"]), rng.choice(WORD_CLASSES["WHERE"])
-        sentences.append(f"The {who} {did} the {thing} {where} the {place}.")
-    own = facts[:KEPT]
+        sentences.append(f"The {character} {did} the {thing} {where} the {location}.")
+    own_facts = facts[:KEPT]
     answer = "\n".join(sentences[:KEPT])
     rng.shuffle(sentences)
     ask = (
         f"Retell in other words what the {being} did, one sentence for each deed. Keep the names of things and places, "
         "and leave out what anybody else did."
     )
-    return Question(f"{' '.join(sentences)}\n\n{ask}", answer, judge=by_facts(own))
+    return Question(f"{' '.join(sentences)}\n\n{ask}", answer, judge=by_facts(own_facts))
 
 
 FAMILIES = (

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, spare
 from pytest_adaptive_eval.cli.past_runs import (
     RUN,
+    NamedRuns,
     add_bank_argument,
     add_source_argument,
     bank_paths,
     named_paths,
-    open_history,
-    open_run,
     show,
 )
 from pytest_adaptive_eval.cli.screen import put, screen
@@ -68,17 +67,20 @@ def _run(options: argparse.Namespace) -> int:
     for name in ("html", "markdown", "comment", "junit"):
         writes[f"--{name}"] = getattr(options, name)
     writes |= {f"--export {kind}": path for kind, path in exports.items()}
-    record = _open(options, writes)
+    runs = NamedRuns(options.source, writes)
+    record = _open(options, runs)
     paths = bank_paths(options, record)
     spare(writes, [*paths.values(), *named_paths(record)])
-    history = _history_at(options.source)
-    series, alarms = _trend(record, history)
+    series: list[Series] = []
+    alarms: list[Alarm] = []
+    if any((options.html, options.markdown, options.comment, options.github)):
+        series, alarms = _trend(record, runs)
     banks: Mapping[str, ItemBank] = {}
     try:
         banks = _banks(record, paths, [Path.cwd(), Path(options.run).parent])
         _write(options, record, banks, series, alarms)
         if options.index:
-            _write_index(history or open_history(options.source, {}), options.index)
+            _write_index(runs.history, options.index)
         for kind, path in exports.items():
             _export(record, kind, path)
     finally:  # the run is shown even if a file cannot be written
@@ -92,10 +94,10 @@ def _run(options: argparse.Namespace) -> int:
     return NOT_PASSED if record.exit_status is None else record.exit_status
 
 
-def _open(options: argparse.Namespace, writes: Mapping[str, Path | None]) -> RunRecord:
+def _open(options: argparse.Namespace, runs: NamedRuns) -> RunRecord:
     """Return the record; write to GitHub's outputs if it cannot be read, since none would read as success."""
     try:
-        return open_run(options.run, options.source, writes)
+        return runs.open(options.run)
     except AdaptiveEvalError:
         if options.github:
             from pytest_adaptive_eval.reports.github import write_failure
@@ -232,27 +234,14 @@ def _export(record: RunRecord, kind: str, path: Path) -> None:
                 screen.note(f"answers to items leave out {', '.join(others)}: see the record")
 
 
-def _history_at(source: Path) -> History | None:
-    """Return the history of a folder; None without one that can be read."""
-    from pytest_adaptive_eval.records.history import History
-
-    if source.exists():
-        with suppress(AdaptiveEvalError):
-            return History(source)
-    return None
-
-
-def _trend(record: RunRecord, history: History | None) -> tuple[list[Series], list[Alarm]]:
+def _trend(record: RunRecord, runs: NamedRuns) -> tuple[list[Series], list[Alarm]]:
     """Return the series of the run's evaluations up to it, and the alarms that last; both empty without a history."""
     from pytest_adaptive_eval.records.drift import lasting, monitor
 
     series: list[Series] = []
-    if history is not None:
+    if runs.source.exists():
         with suppress(AdaptiveEvalError):
-            own_runs = list(history.runs)
-            history.add(record)
-            series = history.series_of(record)
-            history.runs = own_runs  # the page of a history has its own runs alone
+            series = runs.history.including(record).series_of(record)
     return series, lasting(monitor(series), series)
 
 

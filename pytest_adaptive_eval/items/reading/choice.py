@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters
-from pytest_adaptive_eval.items.reading.constructions import ASKS_WHICH, either
+from pytest_adaptive_eval.items.reading.constructions import either
 from pytest_adaptive_eval.items.reading.expression import normal_expression
+from pytest_adaptive_eval.items.reading.labels import labels_of, with_capitals
 from pytest_adaptive_eval.items.reading.numbers import expected_number, is_lone_number
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
 from pytest_adaptive_eval.items.reading.stated import without_notes
@@ -17,7 +18,6 @@ from pytest_adaptive_eval.items.reading.statements import Chosen, read_statement
 from pytest_adaptive_eval.items.reading.truth import read_truth, truth_of
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-_OTHER_LANGUAGES = {language: words for language, words in ASKS_WHICH.items() if language != "en"}
 _WORD = (
     r"(?:(?:the\s+)?(?:options?|choices?|letters?|alternative|image|picture|candidate|statement|point|box|panel|region|output"
     r"|opción|opção|вариант|буква|pilihan|opsi)(?![^\W_])|选项|選択肢|选择|項目|보기|विकल्प|الخيار|বিকল্প)"
@@ -25,8 +25,9 @@ _WORD = (
 _LETTERS = "A-Za-z0-9À-ӿ"
 #: Words before which "A" is a letter.
 _AFTER_LETTER = (
-    r"(?:is|are|was|because|since|as|and|or|with|rather|instead|over|seems|would|can|could|cannot|must|should|fits|does"
-    r"|will|looks|works|matches|follows|states|says|contains|describes|answers|beats|means|shows|explains|\w{3,}ly|can't|isn't|fails|remains|es|ist|est|é|è|oder|ou|o|und|et|i\.e)\b"
+    r"(?:(?:with|rather|instead|over|would|can|could|cannot|must|should|does"
+    r"|will|follows|states|says|describes|answers|beats|means|shows|explains|\w{3,}ly|can't|isn't|fails|i\.e)\b"
+    rf"|{either('states measures links fits because or and', but='fr')}|(?:est|c'est|convient|correspond|ou|et)\\b)"
 )
 #: "A" and "I" where they are words.
 _A_WORD = rf"(?-i:I[^\S\n]+|[AАВС][^\S\n]+(?!(?i:{_AFTER_LETTER})))(?=[A-Za-zÀ-ӿ])"
@@ -49,7 +50,8 @@ _NONE = lazy_pattern(
 _INLINED = lazy_pattern(r"(?<!\w)[(\[]?([A-J])[)\].:]\s*([^\n]*?)(?=[\s,;]*(?<!\w)[(\[]?[B-J][)\].:]\s|\s*(?:\n|\Z))")
 #: The verb of a question for one of several: a form with s, or its last word in other languages.
 _ASKED_VERB = lazy_pattern(
-    rf"{either(ASKS_WHICH)}\s+\w+\s[^?\n]*?\b([a-z]+[^\W\duias]s)\b|{either(_OTHER_LANGUAGES)}\s[^?\n]*\b(\w{{3,}})\s*\?",
+    rf"{either('asks_which')}\s+\w+\s[^?\n]*?\b([a-z]+[^\W\duias]s)\b"
+    rf"|{either('asks_which', but='en')}\s[^?\n]*\b(\w{{3,}})\s*\?",
     re.IGNORECASE,
 )
 #: A choice that is an expression, which is written in several ways.
@@ -319,6 +321,7 @@ def read_choice(text: str, choices: Sequence[str] = (), question: str = "") -> R
     listed = _listed(shown)
     if (index := listed.verbatim(answer_part(text))) is not None:
         return Reading(((index,),))
+    text = with_capitals(text, labels_of(question, shown), listed.count)
     for choice in shown:
         question = question.replace(choice, " ")
     if verb := _ASKED_VERB.search(question):
@@ -329,12 +332,19 @@ def read_choice(text: str, choices: Sequence[str] = (), question: str = "") -> R
     return read_answer(text, Parser(read))
 
 
-def choice_of(answer: str, choices: Sequence[str] = ()) -> Chosen | None:
-    """Return the choices that an expected answer names by text, letter or letters, or None."""
+def choice_of(answer: str, choices: Sequence[str] = (), question: str = "") -> Chosen | None:
+    """Return the choices that an expected answer names by text, letter or letters, or None.
+
+    Args:
+        question: Text that may show the choices with other labels, such as digits, of which the answer is one.
+    """
     listed = _listed(tuple(choices))
     answer = plain_characters(answer).strip()
     if (index := listed.verbatim(answer)) is not None:
         return (index,)
+    labels = labels_of(question, tuple(choices))
+    if answer in labels:
+        return (labels.index(answer),)
     letters = re.findall(r"\b[A-Z]\b", answer)
     if len(letters) > len(set(letters)):
         return None  # a sequence

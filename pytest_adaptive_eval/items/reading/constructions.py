@@ -1,44 +1,24 @@
 """Constructions of answers: the words of each in many languages, from which the readers build their patterns.
 
-A table maps a language to alternatives in the notation of `re`. Readers know constructions, such as a denial or a
-bound, and no phrases: a phrase that is missing is a word of a table.
+Readers know constructions, such as a denial or a bound, and no phrases: a phrase that is missing is a word of a table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import itertools
+from collections.abc import Iterable, Mapping
 
 Words = Mapping[str, str]
 #: Languages without spaces between words.
 _UNSPACED = ("zh", "ja", "ko")
-#: A letter or digit of a script with spaces.
-_LETTER = r"[^\W_\u2e80-\U0010ffff]"
-
-
-def _table(text: str) -> Words:
-    """Return the words of a construction by language, from a line for each; indented lines go on with the last."""
-    words = {}
-    for line in text.strip().replace("|\n    ", "|").replace("\n    ", " ").splitlines():
-        language, _, words[language] = line.partition(": ")
-    return words
-
-
-def either(*tables: Words) -> str:
-    """Return a pattern of all words of tables, whole words where the language has spaces."""
-    whole, parts = [], []
-    for table in tables:
-        for language, words in table.items():
-            if language in _UNSPACED:
-                parts.append(words)
-            else:
-                whole.append(words)
-    if whole:
-        parts.insert(0, rf"(?<!{_LETTER})(?:{'|'.join(whole)})(?!{_LETTER})")
-    return f"(?:{'|'.join(parts)})"
-
-
-#: Verbs between what is asked for and the answer.
-STATES = _table(r"""
+#: A letter or digit of a script with spaces.  A range up to the last character would take `re` 10 ms to compile.
+_LETTER = "[0-9A-Za-zÀ-ӿ]"
+#: Tables by name: a line for each language, with alternatives in the notation of `re`. Indented lines go on with the
+#: last.
+_TABLES = r"""
+# Verbs between what is asked for and the answer.
+[states]
 en: is|are|was|were|be|becomes?|equals?
 de: ist|sind|heißt|heißen|lautet|beträgt|betragen|wäre|sei|ergibt
 fr: est|sont|était|étaient|s'appelle|vaut|serait|font|fait|c'est
@@ -51,9 +31,8 @@ ru: это|является|равно|равен|равна|составляе�
 zh: 是|为|為|叫|等于
 ja: は|が
 ko: 은|는|이|가
-""")
-#: Verbs between what is measured or counted and a number.
-MEASURES = _table(r"""
+# Verbs between what is measured or counted and a number.
+[measures]
 en: weighs?|costs?|contains?|takes?|needs?|have|has|had
 de: hat|haben|wiegt|wiegen|kostet|kosten|braucht|dauert|enthält|es\s+gibt
 fr: a|ont|il\s+y\s+a|pèsent?|coûtent?|contient|faut
@@ -62,39 +41,120 @@ it: ha|hanno|ci\s+sono|c'è|pesano?|costano?|contiene|servono
 pt: tem|têm|há|pesam?|custam?|contém|precisam?
 nl: heeft|hebben|weegt|wegen|kost|kosten|bevat|er\s+zijn
 pl: ma|mają|waży|ważą|kosztują?e?|zawiera
+ru: весит|весят|стоит|стоят|содержит|имеет|длится|нужно|потребуется|было|будет
 zh: 有|重|需要|共有
 ja: には
-""")
-#: Verbs before what is left, and before the result of work.
-REMAINS = _table(r"""
+# Verbs before what is left.
+[remains]
 en: leaves|remains
-de: bleib(?:t|en)
+de: bleib(?:t|en)(?:\s+übrig)?
 fr: il\s+(?:en\s+|lui\s+)?reste|reste
 es: quedan?
 it: restano?|rimane
 pt: restam?|sobram?
-nl: blijft
+nl: blijft(?:\s+over)?
 pl: zostaje|pozostaje
-zh: 剩下|只剩
+ru: остаётся|остается
+zh: 剩下的?|只剩
 ja: 残るのは
-""")
-OBTAINS = _table(r"""
-en: gives?|gets?|obtains?|finds?
-de: erhalten|ergibt|bekommen
-fr: obtient|trouve
-es: obtiene|obtenemos
-it: ottiene|otteniamo
-pt: obtém|obtemos
-nl: krijgen|vinden
-pl: otrzymujemy
-""")
-#: What a sentence adds behind the answer.
-ENDS = _table(r"""
+# Nouns before the label of an option.
+[option]
+en: options?|choices?|letters?|alternative
+de: antwort|option|buchstabe|alternative|möglichkeit|nummer|nr\.?|aussage|lösung|variante
+fr: réponse|option|proposition|lettre|choix|numéro|n°|affirmation
+es: opción|letra|alternativa|respuesta|número|inciso|afirmación
+it: opzione|lettera|risposta|alternativa|numero|affermazione
+pt: opção|letra|alternativa|resposta|número|afirmação
+nl: optie|antwoord|keuze|nummer|stelling
+pl: opcj[aęi]|odpowied[źz]i?|liter[aęy]|wariant|numer
+ru: вариант\w*|ответ\w*|букв[ауы]|пункт\w*|номер
+id: pilihan|opsi
+zh: 选项|选择|答案|项(?!目)
+ja: 選択肢|記号|番号
+hi: 보기|विकल्प|الخيار|বিকল্প
+# The first to fifth of several, and the last.
+[ordinals]
+en: first second third fourth fifth last
+de: erste[rns]? zweite[rns]? dritte[rns]? vierte[rns]? fünfte[rns]? letzte[rns]?
+fr: premi(?:er|ère) deuxième|seconde? troisième quatrième cinquième derni(?:er|ère)
+es: primer[ao]? segund[ao] tercer[ao]? cuart[ao] quint[ao] últim[ao]
+it: prim[ao] second[ao] terz[ao] quart[ao] quint[ao] ultim[ao]
+pt: primeir[ao] segund[ao] terceir[ao] quart[ao] quint[ao] últim[ao]
+nl: eerste tweede derde vierde vijfde laatste
+pl: pierwsz\w+ drug\w+ trzeci\w* czwart\w+ piąt\w+ ostatni\w*
+ru: перв\w+ втор\w+ трет\w+ четв[её]рт\w+ пят\w+ последн\w+
+zh: 第[一1]个? 第[二2]个? 第[三3]个? 第[四4]个? 第[五5]个? 最后一?个?
+ja: [一1]番目の? [二2]番目の? [三3]番目の? [四4]番目の? [五5]番目の? 最後の
+# Verbs of who decides for an option before them.
+[chooses]
+en: (?:i|we)(?:'d|'ll|\s+(?:would|will|must|have\s+to|should|can))?(?:\s+(?:therefore|thus|rather))?\s+(?:choose|
+    chose|pick|
+    select|vote\s+for|prefer|go\s+with|opt\s+for|conclude|meant?|say|guess|settle\s+on|land\s+on)
+de: ich\s+(?:\w+\s+)?(?:wähle|nehme|tippe|kreuze|entscheide|bleibe|sage|würde|setze|nenne|meine|stimme)(?:\s+mich)?
+    (?:\s+(?:also|daher|somit|nun|hier|lieber|eher))?(?:\s+(?:für|auf|bei))?|(?:wähle|nehme|tippe|sage|
+    entscheide)\s+ich
+    (?:\s+mich)?(?:\s+(?:für|auf))?
+fr: je\s+(?:\w+\s+)?(?:choisis|dirais|dis|réponds|retiens|prends|coche|garde|sélectionne|(?:opte|penche|vote)\s+pour|
+    mise\s+sur)|
+    (?:on|nous)\s+(?:choisi(?:t|ssons)|retien(?:t|ons)|coche|prend|garde)(?:\s+donc)?|disons|j'opte\s+pour
+es: elijo|escojo|marco|marca|opto\s+por|me\s+(?:quedo\s+con|(?:decanto|inclino)\s+por)|diría|digo|digamos|voto\s+por|
+    respondo|
+    selecciono|apuesto\s+por|marcaría|elegiría
+it: scelgo|opto\s+per|direi|dico|diciamo|segno|rispondo|voto|punto\s+su(?:l(?:la)?)?|propendo\s+per|indico|barro|
+    sceglierei|
+    metto|seleziono
+pt: escolho|marco|marque|opto\s+por|fico\s+com|diria|digo|assinalo|voto\s+em|respondo|seleciono|aposto\s+em|escolheria
+nl: ik\s+(?:kies|neem|ga|zeg|denk|gok|hou(?:d)?\s+het|kom\s+uit)(?:\s+(?:dus|dan))?(?:\s+(?:voor|op|bij))?
+pl: wybieram|zaznaczam|stawiam\s+na|obstawiam|powiedział[ae]?bym|wskazuję|biorę|wybrał[ae]?bym|decyduję\s+się\s+na
+ru: выбираю|выберу|выбрала?\s+бы|голосую\s+за|склоняюсь\s+к|остановлюсь\s+на|отвечу|отмечаю|ставлю\s+на
+zh: 选择?(?!项|择题)|我(?:认为|猜)(?:是)?
+# Adverbs and other words that may stand between such a verb and the option.
+[surely]
+en: most|simply|obviously|actually|\w+ly|therefore|thus|indeed|maybe|perhaps|both|either|only|just|sure|yes|then|now|
+    that
+de: wahrscheinlich|vermutlich|wohl|sicher|eindeutig|eher|lieber|vielleicht|klar|nur|doch|ganz|somit|also
+fr: \w+ment|sans\s+doute|plutôt|seule?|forcément|donc|bien
+es: \w+mente|más\s+bien|sin\s+duda|sól?o|solo|quizás?|entonces|mejor
+it: \w+mente|piuttosto|senz'altro|solo|forse|quindi
+pt: \w+mente|sem\s+dúvida|só|talvez|então
+nl: waarschijnlijk|zeker|vermoedelijk|eerder|duidelijk|alleen|toch|dus|dan
+pl: prawdopodobnie|raczej|na\s+pewno|chyba|zapewne|oczywiście|tylko|więc|jednak
+ru: вероятно|скорее\s+всего|наверное|наверняка|конечно|очевидно|только|всё-таки|именно
+zh: 应该|大概|可能|显然|肯定|就|只有|应
+ja: おそらく|たぶん|きっと|明らかに
+# Verbs behind an option that answers the question.
+[fits]
+en: fits|works|matches|holds|remains|makes\s+sense|applies|wins|qualifies
+de: passt|stimmt|trifft\s+zu|bleibt|gilt|erfüllt
+fr: convient|correspond|marche|reste|fonctionne
+es: encaja|corresponde|cumple|sirve|queda|vale|funciona
+it: va\s+bene|corrisponde|funziona|resta|rimane|soddisfa
+pt: serve|corresponde|encaixa|cumpre|resta|funciona
+nl: klopt|past(?=\s+(?:het|hier|bij|in|niet)\b|\s*[.,;]|\Z)|voldoet|blijft
+pl: pasuje|spełnia|odpowiada|zostaje|pozostaje
+ru: подходит|остаётся|остается|соответствует
+zh: 才?(?:符合|成立|最佳|合适)
+ja: (?:のほう|の方)?が(?:正し(?!くな)|正解|適切|当てはま|適当)|
+    (?:のほう|の方)?(?:です|だ|である|でしょう)(?=[。.\s]|\Z)|
+    を選(?:び|ぶ|択)|にします
+# Verbs with which a sentence names what a text holds or lacks.
+[mentions]
+en: says?|reads?|mentions?|mentioned|names?|named|appears?|missing
+de: steht|heißt|genannt|nennt|erwähnt|fehlt|sagt|gehört|man|vorkommt
+fr: manque|apparaît|cite|citée?|mentionne|parle|trouve|dit|on
+es: aparece|menciona|mencionad[ao]|citad[ao]|cita|habla|dice|falta
+it: compare|appare|cita|citat[ao]|parla|dice|manca|si
+pt: aparece|menciona|citad[ao]|fala|diz|falta
+nl: staat|staan|hoort|noemt|genoemd|ontbreekt|zegt|men
+pl: występuje|brakuje|mowa|pojawia|wymienion[aey]|mówi
+ru: упомянут\w?|пропущено|говорится|стоит|назван\w?|называется|говорят
+ja: という
+# What a sentence adds behind the answer.
+[ends]
 ja: (?:です|である|だ|になります|となります|でした)
 ko: (?:입니다|이다|예요|이에요)
 zh: (?:了|的)
-""")
-ARTICLES = _table(r"""
+[articles]
 en: an?|the
 de: der|die|das|dem|den|eine?|eine[mnrs]
 fr: les?|la|une?|des|du|(?:l|d)'
@@ -102,9 +162,8 @@ es: el|la|los|las|una?|unos|unas
 it: il|lo|la|i|gli|le|un[oa]?|(?:l|un)'
 pt: o|a|os|as|uma?
 nl: de|het|een
-""")
-#: Words of a sentence that only carry its answer, beside articles and verbs of `STATES`.
-CARRIES = _table(r"""
+# Words of a sentence that only carry its answer, beside articles and verbs of `STATES`.
+[carries]
 en: it|this|that|there|here|so|therefore|thus|only|in|of|on|at|to|as|by|still|its?|also|and|has|have|been
 de: es|das|dies|da|also|daher|somit|nur|in|im|von|vom|am|an|auf|wird|werden|wurde|handelt|sich|um|noch|und|hier
 fr: il|elle|ce|cela|ça|donc|seule?|dans|de|sur|à|au|en|s'agit|d'|se|et|encore|l'
@@ -113,11 +172,11 @@ it: esso|questo|quindi|solo|in|nel|nella|di|del|della|si|tratta|e|ancora|viene
 pt: ele|ela|isso|isto|portanto|só|em|no|na|de|do|da|se|trata|e|ainda
 nl: dat|dit|dus|alleen|in|van|op|te|er|en|nog|gaat|om|word(?:t|en)
 pl: tylko|więc|zatem|w|na|z|o|się|i|nadal|została?
+ru: этот?|эта|в|на|из|со?|от|у|к|по|и|то|так|тоже|также|ещё|здесь|там|только|был[аои]?|он[аои]?|его|её|их
 zh: 所以|因此|它|这|那|在|中|里|仍然|还|的
 ja: それ|これ|よって|したがって|の|に|を|で|と|まだ
-""")
-#: Words before what they deny.
-DENIES = _table(r"""
+# Words before what they deny.
+[denies]
 en: not|never|neither|nor|no\s+longer|cannot|nobody|(?:is|are|was|were|do|does|did|ca|could|would|wo|should|must)n'?t|
     rather\s+than|instead\s+of|(?<!nothing\s)(?<!none\s)other\s+than|different\s+from|differs\s+from|
     unlikely\s+to\s+be|(?:any|every)(?:thing|one|body)\s+but|all\s+but|except(?:\s+for)?|excluding|unlike|
@@ -138,9 +197,8 @@ nl: betwijfel|niet|geen|nooit|noch(?=\s+\S+\s+noch\b)|niemand|in\s+plaats\s+van
 pl: wątpię|nie|ani|żad\w+|nigdy|nikt|zamiast
 ru: не|ни|никогда
 zh: (?:并)?不(?:会|可能|应该|应)?[是选為为叫在]|并非|不等于|没有|而非|不存在|绝非
-""")
-#: The bare negation of a verb, behind it or before it.
-NOT = _table(r"""
+# The bare negation of a verb, behind it or before it.
+[not]
 en: not|never
 de: nicht|nie
 fr: pas
@@ -152,20 +210,59 @@ pl: nie
 ru: не
 zh: [没沒不未无]
 ja: ません|ない|なかった
-""")
-#: The same that do not deny: "not only".
-AFFIRMS_MORE = _table(r"""
-en: only|just|sure|certain
-de: nur|allein|sicher|bloß
-fr: seulement|que|sûre?|uniquement
-es: s[oó]lo|segur[oa]|únicamente
-it: solo|soltanto|sicur[oa]
-pt: só|somente|apenas|cert[oa]
-nl: alleen|slechts|zeker
-pl: tylko|jedynie|pewn\w+
-""")
-#: Words with which a text goes on from what it denies to what it affirms.
-CONTRASTS = _table(r"""
+# Words of what is the only one.
+[only]
+en: only|just
+de: nur|allein|bloß|einzig
+fr: seulement|seule?|uniquement
+es: s[oó]lo|únicamente|solamente
+it: solo|soltanto
+pt: só|somente|apenas
+nl: alleen|slechts|enkel
+pl: tylko|jedynie
+ru: только|лишь
+zh: 只有|仅
+# Other words behind "not" that do not deny: "not certain".
+[certain]
+en: sure|certain
+de: sicher
+fr: que|sûre?
+es: segur[oa]
+it: sicur[oa]
+pt: cert[oa]
+nl: zeker
+pl: pewn\w+
+ru: уверен\w?
+# Words between several answers of which each may be right, and between those that are given together.
+[or]
+en: or|vs\.?
+de: oder
+fr: ou
+es: o|u
+it: o|oppure
+pt: ou
+nl: ofwel|dan\s+wel
+pl: lub|albo|czy
+ru: или
+id: atau|veya
+zh: 或者?|还是
+ja: 又は|または|もしくは|か(?=\w)
+ko: 또는
+[and]
+en: and|as\s+well\s+as
+de: und
+fr: et
+es: y|e
+it: ed?
+pt: e
+nl: en
+pl: i|oraz
+ru: и
+tr: va|ve
+zh: 和|以及|及|与
+ja: と|や
+# Words with which a text goes on from what it denies to what it affirms.
+[contrasts]
 en: but
 de: sondern|aber
 fr: mais
@@ -176,29 +273,29 @@ nl: maar
 pl: lecz|tylko|ale
 ru: а|но
 zh: 而是|但
-""")
-#: The same behind what is denied: "X ではなく Y".
-REPLACES = _table(r"""
+ja: しかし|ただし
+# The same behind what is denied: "X ではなく Y".
+[replaces]
 ja: (?:では|じゃ|で)なく(?:て)?[、,]?|というより
 ko: [이가]?\s?아니라
-""")
-#: Words that deny what is before them.
-DENIED = _table(r"""
+# Words that deny what is before them.
+[denied]
 en: (?:do|does|did|will|wo)(?:n'?t|\s+not)\s+(?:fit|match|work|satisfy|apply|hold|make\s+sense|answer|qualify|count)|
     fails|contradicts?|can(?:not|'?t|\s+not)\s+be|could(?:n'?t|\s+not)\s+be
-de: (?:stimmt|passt|gilt|genügt)\s+nicht|trifft\s+nicht\s+zu|scheide[tn]\s+aus|entfällt|entfallen
+de: (?:stimmt|passt|gilt|genügt)\s+nicht|trifft\s+nicht\s+zu|scheide[tn]\s+(?:\w+\s+)?aus|fällt\s+(?:\w+\s+)?weg|
+    entfällt|entfallen
 fr: ne\s+(?:convient|correspond|marche|va|fonctionne)\s+pas
 es: no\s+(?:sirve|encaja|corresponde|cumple|vale)
 it: non\s+(?:va\s+bene|corrisponde|funziona|vale)
 pt: não\s+(?:serve|corresponde|funciona|vale)
 nl: (?:klopt|past|voldoet)\s+niet|valt\s+af
 pl: nie\s+(?:pasuje|spełnia|odpowiada)|odpada
-zh: 不对|错误|不正确|不符合|是错的|有误|被排除|可以排除|不是(?=[。，,.]|$)
+ru: не\s+(?:подходит|годится|соответствует|может)|отпадает|исключается
+zh: 不对|错误|不正确|不符合|是错的|有误|(?:被|可以|都|已)?排除|不是(?=[。，,.]|$)
 ja: (?:では|じゃ)(?:ない|ありません|なかった|ございません)|[はが](?:間違い|誤り|不正解|違い|除外)
 ko: [이가은는]?\s?(?:아닙니다|아니다|틀렸|오답)
-""")
-#: Questions that a text answers by no, which denies what they ask for.
-ASKED_AND_DENIED = _table(r"""
+# Questions that a text answers by no, which denies what they ask for.
+[asked_and_denied]
 en: no|nope|wrong|i\s+don'?t\s+think\s+so|i\s+doubt\s+it
 de: nein|falsch
 fr: non|faux
@@ -210,8 +307,7 @@ pl: nie|błąd
 ru: нет
 zh: 不是?|不对|错
 ja: いいえ|いや|違います
-""")
-WRONG = _table(r"""
+[wrong]
 en: in(?:correct|valid|accurate)|wrong|false|untrue|excluded|eliminated|impossible|unlikely|rejected|discarded|
     ruled\s+out|mistaken|(?:an?|the)\s+(?:\w+\s+)?(?:mistake|misconception|error|trap|distractor)|out
 de: falsch|unrichtig|inkorrekt|ausgeschlossen|unmöglich
@@ -222,20 +318,32 @@ pt: errad[ao]|fals[ao]|incorret[ao]|descartad[ao]|impossível
 nl: onjuist|fout|verkeerd|incorrect|uitgesloten|onmogelijk
 pl: błędn\w+|niepoprawn\w+|nieprawidłow\w+|fałszyw\w+|wykluczon\w+
 ru: неверн\w+|неправильн\w+|ошибочн\w+|ложн\w+
-""")
-RIGHT = _table(r"""
-en: right|correct|true|valid|possible|likely|suitable|accurate|appropriate|best|answer|solution|one
-de: richtig\w*|korrekt\w*|wahr|zutreffend|möglich
-fr: correcte?|juste|vraie?|bonne|exacte?|possible|réponse
-es: correct[ao]|verdader[ao]|ciert[ao]|respuesta|adecuad[ao]|posible
-it: corrett[ao]|giust[ao]|ver[ao]|esatt[ao]|risposta|possibile
-pt: corret[ao]|cert[ao]|verdadeir[ao]|resposta|possível
-nl: juiste?|correcte?|goede?|waar|antwoord|mogelijk
+[right]
+en: right|correct|true|valid|likely|suitable|accurate|appropriate|best|better|answer|solution|closest|preferred|
+    superior|
+    consistent|plausible|it
+de: richtig\w*|korrekt\w*|wahr|zutreffend\w*|antwort|lösung
+fr: correcte?|juste|vraie?|bonne|exacte?|réponse
+es: correct[ao]|verdader[ao]|ciert[ao]|respuesta|adecuad[ao]
+it: corrett[ao]|giust[ao]|ver[ao]|esatt[ao]|risposta
+pt: corret[ao]|cert[ao]|verdadeir[ao]|resposta
+nl: juiste?|correcte?|goede?|waar|antwoord
 pl: poprawn\w+|prawidłow\w+|prawdziw\w+|właściw\w+|odpowiedzi\w*
-ru: верн\w+|правильн\w+
-""")
-#: Verbs that link a subject and what is judged of it.
-LINKS = _table(r"""
+ru: верн\w+|верен|правильн\w+|прав\w{0,2}
+zh: 正确|最佳|对
+# What else a text says is not so.
+[possible]
+en: possible|one
+de: möglich
+fr: possible
+es: posible
+it: possibile
+pt: possível
+nl: mogelijk
+pl: możliw\w+
+ru: возможн\w+
+# Verbs that link a subject and what is judged of it.
+[links]
 en: is|are|was|were|looks?|seems?|appears?|(?:would|must|can|could|may|should)\s+be|(?:has|have)\s+been
 de: ist|sind|war|scheint|wird|wurde|kann|können
 fr: est|sont|était|semble|peut|peuvent
@@ -244,9 +352,9 @@ it: è|sono|era|fu|sembra|può(?:\s+essere)?|possono
 pt: é|está|são|era|foi|parece|pode(?:m|\s+ser)?
 nl: is|zijn|was|lijkt|wordt|kan|kunnen
 pl: jest|są|był[aoy]?|może|wydaje\s+się
-""")
-#: Headings of what replaces the answer before it, each before a colon.
-CORRECTS = _table(r"""
+ru: был[аои]?|является|кажется|выглядит
+# Headings of what replaces the answer before it, each before a colon.
+[corrects]
 en: (?:self-?)?correction|corrected|revised|revision|edit(?:ed)?|updated?|amended|rather|instead
 de: korrektur|korrigiert|berichtigt|berichtigung|verbessert|nachtrag|besser|vielmehr
 fr: correction|corrigée?|rectification|révisée?|rectifiée?|plutôt
@@ -259,9 +367,8 @@ ru: исправление|поправка|исправлено
 zh: 更正|修正|纠正|订正|修改
 ja: 訂正|修正
 ko: 정정|수정
-""")
-#: Words with which a statement takes back the one before it.
-TAKES_BACK = _table(r"""
+# Words with which a statement takes back the one before it.
+[takes_back]
 en: no(?!\s\w+\s*(?:[.!]|\Z))|wait|actually|edit|correction|sorry|oops|(?:up)?on\s+reflection|update|
     scratch\s+that|on\s+second\s+thoughts?|
     i\s+meant?|let\s+me\s+(?:re|correct)\w*|or\s+rather
@@ -275,9 +382,105 @@ pl: nie|czekaj|chwila|właściwie|przepraszam|korekta|poprawka|mam\s+na\s+myśli
 ru: нет|стоп|погоди\w*|на\s+самом\s+деле|точнее
 zh: 不对[，,]|等等|更正|其实|抱歉|我的意思是|应该是
 ja: いや[、,]|いいえ[、,]|待って|訂正|実は|すみません|正しくは
-""")
-#: Words that say that something is there, or is not.
-EXISTS = _table(r"""
+# Words and sentences that say yes, and no; several words do so wherever they are.
+[says_yes]
+en: yes|yeah|yep|yup|true|correct|affirmative|right|entailment|in the affirmative|without a doubt|
+    exactly|that's right|that is right|that's correct|that is correct|that's true|that is true|you bet|precisely|
+    without question
+de: ja|jawohl|wahr|richtig|korrekt|stimmt|genau|natürlich|selbstverständlich|bejahend|zu bejahen|trifft zu|so ist es|
+    das stimmt|
+    aber sicher|allerdings|
+    sicher|gewiss|freilich|klar|na klar|durchaus|zweifellos|auf jeden fall|doch|das ist richtig|das ist wahr|
+    das ist korrekt|in der tat
+fr: oui|vrai|vraie|exact|exactement|affirmative|positive|c'est vrai|bien sûr|bien sûr que oui|c'est exact|
+    c'est le cas|tout à fait|
+    c'est bien le cas|
+    absolument|effectivement|en effet|certainement|évidemment|sans aucun doute|parfaitement|c'est juste|
+    c'est correct|c'est bien cela|bien entendu|affirmatif|juste
+es: sí|si|verdadero|verdadera|cierto|correcto|correcta|exacto|afirmativa|afirmativo|claro|claro que sí|por supuesto|
+    así es|
+    es verdad|se cumple|se confirma|
+    desde luego|efectivamente|en efecto|ciertamente|exactamente|naturalmente|sin duda|sin ninguna duda|eso es
+it: sì|vero|vera|esatto|certo|certamente|affermativa|positiva|è vero|è così|proprio così|si conferma|lo è|
+    ovviamente|naturalmente|assolutamente sì|senza dubbio|effettivamente|corretto|corretta|giusto|giusta|
+    certo che sì|sicuramente|eccome
+pt: sim|verdadeiro|verdadeira|correto|correta|exato|afirmativa|positiva|claro que sim|confirma-se|com certeza|
+    exatamente|claro|certamente|efetivamente|sem dúvida|é isso|isso mesmo|evidentemente|certo|certa
+nl: ja|jazeker|waar|klopt|natuurlijk|bevestigend|dat klopt|zeker weten|inderdaad|
+    absoluut|zeker|uiteraard|vanzelfsprekend|precies|juist|dat is waar|dat is juist|jawel|wel degelijk
+pl: tak|prawda|oczywiście|zgadza się|twierdząca|to prawda|jak najbardziej|owszem|
+    dokładnie|z pewnością|na pewno|oczywiście że tak|oczywiście, że tak|prawdziwe|zdecydowanie tak|słusznie|poprawne
+ru: да|верно|правда|истина|утвердительный|положительный|это так|это правда|конечно|ответ положительный|
+    ответ утвердительный|
+    разумеется|безусловно|именно так|так и есть|всё верно|правильно|несомненно|действительно|точно
+zh: 是的|是|对的|对|正确|有|可以|当然|没错|肯定|肯定的|的确|确实|是这样|
+    对啊|是啊|正确的|毫无疑问|真的|是真的|成立
+ja: はい|真|正しい|そうです|もちろん|肯定|肯定的|その通り|そのとおり|ええ|
+    本当です|事実です|当然です
+ko: 예|네|참|맞습니다
+hi: हाँ|हां|सही|सत्य
+ar: نعم|صحيح|صواب
+bn: হ্যাঁ|সত্য
+id: ya|benar
+tr: evet|doğru
+vi: có|đúng
+[says_unknown]
+en: unknown|uncertain|undetermined|undecided|indeterminate|neutral|maybe|not given|not enough information|
+    cannot be determined|can't be determined|can not be determined|cannot say|unclear
+de: unbekannt|unklar|ungewiss
+fr: inconnu
+es: desconocido
+ru: неизвестно
+zh: 未知|不确定|无法确定|可能
+ja: 不明
+ko: 알 수 없음
+[says_no]
+en: no|nope|false|incorrect|negative|wrong|untrue|contradiction|in the negative|not true|not the case|
+    not at all|by no means|absolutely not|certainly not|definitely not|of course not|far from it|that's false|
+    that's wrong|that is false|that is wrong|a myth
+de: nein|falsch|negativ|verneinend|zu verneinen|unzutreffend|keineswegs|natürlich nicht|stimmt nicht|trifft nicht zu|
+    keinesfalls|
+    auf keinen fall|nicht wahr|mitnichten|im gegenteil|das stimmt nicht|das trifft nicht zu|so ist es nicht|
+    quatsch|unsinn|irrtum|ganz und gar nicht|überhaupt nicht|sicher nicht|gewiss nicht|bestimmt nicht|das ist falsch|
+    weit gefehlt|nie|niemals|auf gar keinen fall|leider nicht|leider nein|nicht richtig
+fr: non|faux|fausse|négative|pas du tout|bien sûr que non|ce n'est pas vrai|ce n'est pas le cas|absolument pas|
+    aucunement|
+    nullement|certainement pas|sûrement pas|jamais|négatif|c'est faux|en aucun cas|loin de là|au contraire|
+    ce n'est pas exact|ce n'est pas correct|inexact|inexacte
+es: falso|falsa|incorrecto|incorrecta|negativo|negativa|en absoluto|claro que no|por supuesto que no|para nada|
+    qué va|no es cierto|
+    no es verdad|de ninguna manera|de ningún modo|
+    de eso nada|nada de eso|ni hablar|ni mucho menos|jamás|nunca|todo lo contrario|al contrario|no es así|
+    no es correcto
+it: falso|falsa|negativa|affatto|certo che no|non è vero|per niente|assolutamente no|macché|non è così|non lo è|
+    niente affatto|per nulla|neanche per sogno|mai|al contrario|sbagliato|sbagliata|errato|errata|non è corretto|
+    non è esatto|scorretto
+pt: não|falso|falsa|incorreto|incorreta|negativa|claro que não|de modo algum|não é verdade|de jeito nenhum|
+    de maneira nenhuma|de forma alguma|de modo nenhum|nem pensar|nunca|jamais|pelo contrário|não está correto|
+    não está certo|errado|errada|nada disso|que nada
+nl: nee|neen|onwaar|ontkennend|natuurlijk niet|zeker niet|klopt niet|dat klopt niet|integendeel|niet waar|geenszins|
+    helemaal niet|
+    absoluut niet|niks van|nooit|dat is niet waar|dat is onjuist|onjuist|geen sprake van|in geen geval|allerminst|
+    fout|welnee
+pl: nie|fałsz|fałszywe|nieprawda|przecząca|wcale nie|oczywiście że nie|to nieprawda|nie jest prawdą|skądże|bynajmniej|
+    absolutnie nie|w żadnym razie|ani trochę|nigdy|to fałsz|zdecydowanie nie|niestety nie|to nie tak|niepoprawne|
+    oczywiście, że nie
+ru: нет|ответ отрицательный|неверно|ложь|неправда|отрицательный|это не так|это неправда|неправильно|вовсе нет|ничуть|
+    ничего подобного|ни в коем случае|отнюдь|никогда|конечно нет|совсем нет|конечно же нет|ложно|ошибка|миф|
+    заблуждение|отнюдь нет
+zh: 不是|不可能|不对|不正确|错误|错|否|没有|不|当然不是|否定|否定的|并非如此|并不是|不成立|
+    并非|错误的|假的|绝不|绝对不是|当然不|从来没有
+ja: いいえ|偽|誤り|間違い|違います|ちがいます|否定|否定的|そうではありません|いや|
+    間違いです|誤りです|正しくありません|嘘です|違う|まさか|とんでもない|そんなことはありません|事実ではありません|いえ
+ko: 아니요|아니오|거짓
+hi: नहीं|गलत|असत्य
+ar: لا|خطأ
+bn: না|মিথ্যা
+id: tidak|salah
+tr: hayır|yanlış
+vi: không|sai
+# Words that say that something is there, or is not.
+[exists]
 de: (?:es|da|hier)\s+(?:gibt|ist|sind)
 fr: il\s+(?:n')?y\s+a
 es: (?:no\s+)?hay
@@ -285,26 +488,27 @@ it: (?:non\s+)?(?:c'è|ci\s+sono)
 pt: (?:não\s+)?(?:há|existem?)
 nl: er\s+(?:is|zijn)
 pl: nie\s+ma|jest|są
+ru: есть|имеется
 zh: 没?有
 ja: (?:い|あり)ま(?:す|せん)
-""")
-#: Words for what shows what is asked for.
-SHOWN = _table(r"""
-en: image|picture|photo(?:graph)?|text|passage|visible|present|shown|seen
-de: bild|foto|text|sichtbar|sehen
-fr: image|photo|texte|visible
-es: imagen|foto|texto|visible
-it: immagine|foto|testo|visibile
-pt: imagem|foto|texto|visível
-nl: afbeelding|foto|tekst|zichtbaar|zien
-pl: obraz\w*|zdjęci\w*|tekście|widać
-zh: 图片|图|照片
-ja: 画像|写真
-""")
-#: Words before a number that bounds.
-BOUNDS = _table(r"""
+# Words for what shows what is asked for.
+[shown]
+en: image|picture|photo(?:graph)?|text|passage|sentence|visible|present|shown|seen
+de: bild|foto|text|satz|sichtbar|sehen
+fr: image|photo|texte|phrase|visible
+es: imagen|foto|texto|frase|oración|visible
+it: immagine|foto|testo|frase|visibile
+pt: imagem|foto|texto|frase|visível
+nl: afbeelding|foto|tekst|zin|zichtbaar|zien
+pl: obraz\w*|zdjęci\w*|tekście|zdaniu|widać
+ru: текст\w*|предложени\w+|фраз\w|виден\w*|фото
+zh: 图片|图|照片|文中|句子
+ja: 画像|写真|文中
+# Words before a number that bounds.
+[bounds]
 en: at\s+(?:least|most)|no\s+(?:more|less|fewer)\s+than|a\s+(?:minimum|maximum)\s+of|
-    (?:less|fewer|more|greater|smaller|larger|bigger|higher|lower|shorter|longer|older|younger|better|worse|other)\s+than(?:\s+or\s+equal\s+to)?|
+    (?:less|fewer|more|greater|smaller|larger|bigger|higher|lower|shorter|longer|older|younger|better|worse|
+    other)\s+than(?:\s+or\s+equal\s+to)?|
     (?<!\d\s)(?:over|under|above|below)|
     (?<!add\s)(?<!adds\s)(?<!sums\s)(?<!sum\s)(?<!round\s)(?<!rounds\s)(?<!rounded\s)(?<!comes\s)up\s+to
 de: mindestens|höchstens|wenigstens|mehr\s+als|weniger\s+als|über|unter|bis\s+zu|maximal|minimal|größer\s+als|
@@ -325,9 +529,8 @@ ru: не\s+(?:менее|более|меньше|больше)|более|мен
 zh: 至少|最多|超过|超過|不到|不足|多于|少于|大于|小于|不少于|不超过|不低于|不高于|高于|低于
 ja: 少なくとも|最低でも|多くとも|最大で|最低で
 ko: 최소|최대|적어도
-""")
-#: Words behind a number that bounds.
-BOUNDED = _table(r"""
+# Words behind a number that bounds.
+[bounded]
 en: or\s+(?:more|less|fewer|higher|lower|above|below|greater|over|under)|at\s+(?:least|most)
 de: oder\s+(?:mehr|weniger)|mindestens|höchstens|und\s+mehr
 fr: ou\s+(?:plus|moins)|au\s+(?:moins|plus|maximum|minimum)
@@ -336,12 +539,12 @@ it: o\s+(?:più|meno)|al\s+(?:massimo|minimo)|almeno
 pt: ou\s+(?:mais|menos)|no\s+(?:máximo|mínimo)|pelo\s+menos
 nl: of\s+(?:meer|minder)|minstens|hoogstens
 pl: lub\s+(?:więcej|mniej)|co\s+najmniej
+ru: или\s+(?:более|больше|менее|меньше)|и\s+более
 zh: 以上|以下|以内|未满|不到|或更[多少]|多(?=[个本支人岁元米公])
 ja: 以上|以下|未満|以内|超|を超え|より(?:多|少|大き|小さ)
 ko: 이상|이하|미만|초과
-""")
-#: Words behind a number that stands for hundredths, and before it.
-PERCENT = _table(r"""
+# Words behind a number that stands for hundredths, and before it.
+[percent]
 en: percent|per\s?cent|pct\.?
 de: prozent
 fr: pour\s?cent
@@ -353,9 +556,8 @@ pl: procent\w*
 ru: процент\w*
 ja: パーセント
 ko: 퍼센트|프로
-""")
-#: Words between a part and the whole: "3 out of 4".
-OUT_OF = _table(r"""
+# Words between a part and the whole: "3 out of 4".
+[out_of]
 en: out\s+of(?:\s+(?:a\s+total\s+of|every))?|in\s+every
 de: von(?:\s+(?:den|insgesamt))?
 fr: sur
@@ -364,9 +566,123 @@ it: su
 pt: em\s+cada|de\s+cada|de\s+um\s+total\s+de
 nl: van\s+de|op\s+de
 pl: na|z
-""")
-#: Words before a number that leave it a number.
-ABOUT = _table(r"""
+ru: из
+# Sentences of an author who does not know, or does not choose.
+[abstains]
+en: i(?: a|')m (?:not (?:\w+ )?(?:sure|certain|able)|unsure|unable|afraid|sorry)|
+    i (?:do not|don'?t)(?: really)? (?:know|have (?:an|the) answer|have enough)|i have no (?:idea|answer)|
+    i (?:cannot|can not|can't|could not|couldn't) (?:answer|say|tell|determine|solve|find|compute|calculate|do)|
+    (?:cannot|can not|can't|impossible to|not possible to) (?:be )?(?:determined?|answered?|said|say|tell|know)|
+    (?:no idea|not sure|unsure|insufficient information|not enough information|hard to say)|
+    (?:can't|cannot|won't|will not) (?:decide|choose)
+de: ich weiß (?:es )?nicht|ich bin (?:mir )?nicht sicher|keine ahnung|nicht (?:festlegen|entscheiden|sagen)|
+    hängt davon ab
+fr: je (?:ne )?(?:sais pas|suis pas sûre?|saurais|peux (?:pas )?(?:dire|choisir|trancher))
+es: no (?:lo )?sé|no estoy segur[oa]|no (?:puedo|sabría|consigo|logro) (?:decir|elegir|decidir)\w*|depende
+it: non (?:lo )?so|non sono sicur[oa]|non saprei|non (?:riesco|posso) (?:a )?(?:dire|scegliere|decidere)
+pt: não sei|não tenho certeza|não (?:consigo|posso|saberia) (?:dizer|indicar|escolher|decidir)
+nl: ik weet het niet|(?:geen (?:naam|keuze)|niet) (?:te )?(?:geven|kiezen|zeggen|aanwijzen)
+pl: nie wiem|trudno powiedzieć|nie (?:potrafię|umiem|mogę) (?:powiedzieć|wybrać|wskazać|rozstrzygnąć)
+ru: не знаю|не уверена?|(?:сложно|трудно) (?:сказать|выбрать)|(?:сказать|выбрать) (?:сложно|трудно)|
+    не могу (?:сказать|выбрать)
+zh: 不知道|不确定|无法确定|无法回答|说不好|很难说|各有各的|无法判断
+ja: わかりません|分かりません|決め手がありません|わからない
+ko: 모르겠
+# Words of questions for what may be in percent.
+[rate]
+de: wahrscheinlichkeit\w*|anteil\w*|quote|prozent\w*|zinssatz|rabatt|rate|verhältnis
+fr: probabilité|pourcentage|taux|proportion|part|chances?
+es: probabilidad|porcentaje|tasa|proporción|tanto\s+por\s+ciento
+it: probabilità|percentuale|tasso|proporzione
+pt: probabilidade|porcentagem|percentagem|taxa|proporção
+nl: kans|waarschijnlijkheid|percentage|aandeel|procent
+pl: prawdopodobieństw\w+|procent\w*|odsetek|szans\w
+ru: вероятност\w|процент\w*|дол[яюи]
+zh: 概率|百分|率|比例
+ja: 確率|割合|率|パーセント
+# Mathematics in words, by the sign that is written.
+[root]
+en: (?:the\s+)?(?:square\s+)?root\s+of
+de: (?:quadrat)?wurzel\s+(?:aus|von)
+fr: racine(?:\s+carrée)?\s+de
+es: raíz(?:\s+cuadrada)?\s+de
+it: radice(?:\s+quadrata)?\s+di
+pt: raiz(?:\s+quadrada)?\s+de
+nl: wortel(?:\s+(?:van|uit))?
+pl: pierwiastek(?:\s+kwadratowy)?\s+z
+ru: кор(?:ень|ня|нем)(?:\s+(?:квадратный|квадратного))?\s+из
+zh: 根号
+ja: ルート
+[pi]
+en: pi
+it: pi\s+greco
+ru: пи
+ja: パイ
+[over]
+en: over|divided\s+by
+de: durch|geteilt\s+durch
+fr: sur|divisé\s+par
+es: sobre|dividido\s+(?:por|entre)
+it: fratto|diviso
+pt: sobre|dividido\s+por
+nl: gedeeld\s+door
+pl: przez|podzielone\s+przez
+ru: делённое\s+на|делить\s+на
+[squared]
+en: squared
+de: (?:zum|im)?\s*quadrat|hoch\s+zwei
+fr: au\s+carré
+es: al\s+cuadrado
+it: al\s+quadrato|quadrato
+pt: ao\s+quadrado
+nl: kwadraat
+pl: do\s+kwadratu
+ru: в\s+квадрате
+zh: 的?平方
+ja: の?[2二]乗
+[minus]
+en: minus
+fr: moins
+es: menos
+it: meno
+nl: min
+ru: минус
+zh: 负
+ja: マイナス
+[plus]
+en: plus
+it: più
+es: más
+pt: mais
+ru: плюс
+ja: プラス
+# Words of questions for a year.
+[year]
+en: year
+de: jahr
+fr: année
+es: año
+it: anno
+pt: ano
+nl: jaar
+pl: rok(?:u|iem)?
+ru: год(?:у|а|ом)?
+zh: 年
+ja: 何年
+# Words between the ends of a range.
+[ranges]
+en: to
+de: bis
+fr: à
+es: a
+nl: tot
+pl: do
+ru: до
+it: a
+zh: 到|至
+ja: から
+# Words before a number that leave it a number.
+[about]
 en: about|approximately|approx|roughly|around|exactly|only|just|nearly|almost|some|circa|a\s+total\s+of|equal\s+to
 de: etwa|ungefähr|circa|ca|rund|genau|nur|fast|insgesamt|knapp
 fr: environ|exactement|seulement|presque|à\s+peu\s+près|au\s+total
@@ -375,11 +691,23 @@ it: circa|esattamente|solo|quasi|in\s+totale|un\s+totale\s+di
 pt: aproximadamente|cerca\s+de|exatamente|só|apenas|quase|um\s+total\s+de
 nl: ongeveer|circa|precies|slechts|bijna|in\s+totaal
 pl: około|dokładnie|tylko|prawie|łącznie|w\s+sumie
+ru: около|примерно|приблизительно|ровно|всего|почти|лишь|только|итого
 zh: 大约|约|共|一共|总共|正好|只
 ja: 約|およそ|ちょうど|全部で|合計
-""")
-#: Questions whose answer is a place, a time or a way, and not what their subject is.
-ASKS_CIRCUMSTANCE = _table(r"""
+# Words of questions for a person.
+[asks_who]
+en: who|whom|whose
+de: wer|wem|wen
+fr: qui
+es: quién|quiénes
+it: chi
+pt: quem
+nl: wie
+pl: kto|kogo
+ru: кто|кого|кем
+zh: 谁|誰
+# Questions whose answer is a place, a time or a way, and not what their subject is.
+[asks_circumstance]
 en: where|when|how|why
 de: wo|wann|wie|warum
 fr: où|quand|comment|pourquoi
@@ -388,11 +716,11 @@ it: dove|quando|perché
 pt: onde|quando|como
 nl: waar|wanneer|hoe
 pl: gdzie|kiedy|jak
+ru: где|когда|как|почему
 zh: 哪里|何时|怎么
 ja: どこ|いつ|どう
-""")
-#: Words that ask for one of several.
-ASKS_WHICH = _table(r"""
+# Words that ask for one of several.
+[asks_which]
 en: which|what
 de: welche[rsmn]?|was
 fr: quel(?:le)?s?|lequel|laquelle|qu'est-ce\s+qui
@@ -401,9 +729,9 @@ it: quale|cosa|che
 pt: qual|que
 nl: welke?|wat
 pl: któr[yae]|co
-""")
-#: Words before what only accompanies the answer: "after adding 7 gallons".
-ACCOMPANIES = _table(r"""
+ru: как(?:ой|ая|ое|ие)|что|котор\w+
+# Words before what only accompanies the answer: "after adding 7 gallons".
+[accompanies]
 en: after|before|by|in|for|from|with|at|when|if|within|per|during|on|step
 de: nach|vor|bei|mit|in|für|von|aus|pro|wenn|innerhalb|schritt
 fr: après|avant|avec|en|pour|dans|par|si|pendant|étape
@@ -412,23 +740,24 @@ it: dopo|prima|con|in|per|se|durante|passo
 pt: depois\s+de|antes\s+de|após|com|em|para|por|se|durante|passo
 nl: na|voor|met|in|per|bij|als|tijdens|stap
 pl: po|przed|z|w|za|przy|jeśli|podczas|krok
-""")
-#: Words of statements that say what may be, or what others say.
-HEDGES = _table(r"""
+ru: после|до|через|при|в|за|для|на|если|шаг
+# Words of statements that say what may be, or what others say.
+[hedges]
 en: if|whether|might|may|could|would|perhaps|maybe|possibly|suppos\w+|assum\w+|unless|unclear|doubt|many|people|asked|
     question|depends|should|thought|either|or
 de: ob|wenn|falls|vielleicht|könnte|würde|möglicherweise|frage|angenommen|oder
-fr: si|peut-être|pourrait|serait|question|suppos\w+|ou
-es: si|quizás?|tal\s+vez|podría|sería|pregunta|suponiendo
+fr: si(?!\s+(?:dice|tratta|chiama|usa|scrive|ottiene|trova|legge|ha|può))|peut-être|pourrait|serait|question|
+    suppos\w+|ou
+es: quizás?|tal\s+vez|podría|sería|pregunta|suponiendo
 it: se|forse|potrebbe|sarebbe|domanda|supponendo|oppure
 pt: se|talvez|poderia|seria|pergunta|supondo|ou
-nl: of|als|misschien|zou|vraag|stel
+nl: als|misschien|zou|vraag|stel
 pl: czy|jeśli|może|mógłby|pytanie|gdyby|lub|albo
+ru: если|ли|может|возможно|вероятно|или|наверное|предположим
 zh: 如果|是否|也许|可能|假如|或
 ja: もし|かもしれ|かどうか|または|たぶん
-""")
-#: Words before the reason of an answer.
-BECAUSE = _table(r"""
+# Words before the reason of an answer.
+[because]
 en: because|since|as|for|given\s+that|due\s+to
 de: weil|da(?!\s+(?:ist|sind|gibt))|denn
 fr: parce\s+qu\w*|car|puisqu\w*
@@ -437,24 +766,24 @@ it: perché|poiché|siccome|dato\s+che
 pt: porque|pois|já\s+que|visto\s+que
 nl: omdat|want|aangezien
 pl: ponieważ|bo|gdyż
+ru: потому\s+что|так\s+как|поскольку|ибо|ведь
 zh: 因为|由于
 ja: なぜなら|というのも
-""")
-#: What was, and may not be now. It does not give the answer unless the question asks for it.
-FORMER = _table(r"""
-en: used\s+to\s+be|formerly|previously|was\s+once|once\s+(?:was|called)|no\s+longer|until
-de: früher|ehemals|einst|vormals|bis\s+\d{4}
-fr: autrefois|jadis|anciennement|auparavant|jusqu'en
-es: antes|antiguamente|solía|anteriormente|hasta\s+\d{4}
-it: un\s+tempo|in\s+passato|una\s+volta|precedentemente|fino\s+al\s+\d{4}|prima\s+era
-pt: antigamente|outrora|costumava|anteriormente|até\s+\d{4}|antes\s+era
-nl: vroeger|voorheen|ooit|tot\s+\d{4}
-pl: dawniej|kiedyś|niegdyś|wcześniej|do\s+\d{4}|poprzednio
-zh: 曾经|以前|过去|曾是|原来是|曾为
+# What was, and may not be now. It does not give the answer unless the question asks for it.
+[former]
+en: used\s+to|former(?:ly)?|has\s+left|previously|was\s+once|once\s+(?:was|called)|no\s+longer|until
+de: früher\w*|verließ|ehemals|einst|vormals|bis\s+\d{4}
+fr: autrefois|ancien(?:ne)?|a\s+quitté|jadis|anciennement|auparavant|jusqu'en
+es: antes|antigu[ao]|dejó|antiguamente|solía|anteriormente|hasta\s+\d{4}
+it: un\s+tempo|lasciò|in\s+passato|una\s+volta|precedentemente|fino\s+al\s+\d{4}|prima\s+era
+pt: antigamente|antig[ao]|deixou|outrora|costumava|anteriormente|até\s+\d{4}|antes\s+era
+nl: vroeger|voormalig\w*|verliet|voorheen|ooit|tot\s+\d{4}
+pl: dawniej|dawn[yaeą]\w*|kiedyś|niegdyś|wcześniej|do\s+\d{4}|poprzednio
+ru: раньше|прежде|ранее|когда-то|бывш\w+
+zh: 曾|以前|过去|曾是|原来是|曾为
 ja: かつて|以前は|昔は|元々は
-""")
-#: Verbs and words of statements about the beginning of a story.
-PAST = _table(r"""
+# Verbs and words of statements about the beginning of a story.
+[past]
 en: was|were|had|initially|started
 de: war|waren|anfangs|zuerst
 fr: était|étaient|au\s+début
@@ -463,93 +792,216 @@ it: era|erano|fu|all'inizio
 pt: era|eram|foi|no\s+início
 nl: was|waren|eerst
 pl: był[aoy]?|na\s+początku
+ru: был[аои]?|сначала|изначально
 zh: 最初|起初|原本
 ja: 始め|最初|でした
-""")
-#: Words that begin a conclusion.
-CONCLUDES = _table(r"""
-en: so|and|therefore|thus|hence
-de: also|daher|somit|und
-fr: donc|ainsi
-es: así\s+que|entonces|luego
-it: quindi|dunque
-pt: logo|então
-nl: dus|daarom
-pl: więc|zatem
-""")
-#: Words by which another thing is described: it is near what follows, or its kin.
-RELATES = _table(r"""
-en: near(?:by)?|close\s+to|next\s+to|outside(?:\s+of)?|(?:north|south|east|west)(?:-?(?:east|west))?\s+of|
+# Words that begin a conclusion.
+[concludes]
+en: so|therefore|thus|hence|consequently|accordingly|based\s+on|in\s+conclusion|overall|in\s+summary
+de: also|daher|somit|folglich|deshalb|demnach|damit|mithin|insgesamt|fazit|darum
+fr: donc|ainsi|par\s+conséquent|c'est\s+pourquoi|en\s+conclusion|d'où|bref|finalement
+es: así\s+que|luego|por\s+(?:lo\s+)?tanto|por\s+(?:consiguiente|eso)|en\s+(?:conclusión|resumen|definitiva)|conque
+it: quindi|dunque|perciò|pertanto|in\s+conclusione|ergo|di\s+conseguenza
+pt: logo|portanto|assim|por\s+isso|em\s+conclusão|por\s+conseguinte|ou\s+seja
+nl: dus|daarom|derhalve|kortom|oftewel|bijgevolg
+pl: więc|zatem|dlatego|czyli|stąd|ostatecznie
+ru: значит|поэтому|следовательно|итак|таким\s+образом|то\s+есть|в\s+итоге
+zh: 所以|因此|因而|故|综上|于是|可见
+ja: よって|したがって|ゆえに|だから|つまり|そのため|以上から
+# Words of statements that suppose what is not so, or leave open which case it is.
+[supposes]
+de: wenn|falls|angenommen|sofern|es\s+sei\s+denn|es\s+kommt\s+darauf\s+an
+fr: si(?!\s+(?:dice|tratta|chiama|usa|scrive|ottiene|trova|legge|ha|può))|à\s+moins\s+que|supposons|selon\s+(?:que|
+    qu'\w+)|cela\s+dépend
+es: supongamos|depende|a\s+menos\s+que
+it: se|supponendo|a\s+meno\s+che|dipende
+pt: se|suponha\w*|depende|a\s+menos\s+que
+nl: als|indien|tenzij|het\s+hangt\s+ervan\s+af
+pl: jeśli|jeżeli|gdyby|o\s+ile|to\s+zależy
+ru: если|предположим|это\s+зависит
+zh: 如果|假如|若是|要是|这取决于
+ja: もし
+# Words before what a text concedes, and goes on to reject.
+[concedes]
+en: although|(?:even\s+)?though|while|whereas|despite
+de: obwohl|während|zwar
+fr: bien\s+que|quoique|alors\s+que|certes
+es: aunque|mientras|si\s+bien
+it: sebbene|mentre|benché
+pt: embora|enquanto
+nl: hoewel|terwijl
+pl: choć|chociaż|podczas\s+gdy
+ru: хотя
+zh: 虽然|尽管
+# Words of what seems so at first, or to others.
+[seemed]
+de: viele|manche|auf\s+den\s+ersten\s+blick|zunächst|anfangs|zuerst|beinahe|man\s+könnte|ich\s+(?:dachte|schwanke)|
+    würde\s+man
+fr: beaucoup|certains|au\s+début|d'abord|à\s+première\s+vue|on\s+(?:pourrait|croit|pense)|j'(?:hésit\w+|avais|
+    ai\s+pensé)
+es: muchos|algunos|al\s+principio|primero|a\s+primera\s+vista|podría\w*|dud[oa]\w*|pensé|pensaba
+it: molti|alcuni|all'inizio|a\s+prima\s+vista|si\s+potrebbe|pensavo|dapprima|avevo
+pt: muit[ao]s?(?:\s+gente)?|alguns|no\s+início|à\s+primeira\s+vista|poderia\w*|primeiro|pensei|pensava
+nl: veel\s+mensen|sommigen|eerst|op\s+het\s+eerste\s+gezicht|aanvankelijk|ik\s+(?:dacht|twijfel\w*)
+pl: wielu|niektórzy|na\s+początku|na\s+pierwszy\s+rzut\s+oka|początkowo|można\s+by|myślał[ae]m|najpierw
+ru: многие|некоторые|сначала|на\s+первый\s+взгляд|сперва|я\s+думал\w*
+zh: 很多人|有人|一开始|乍看|起初|先想到|最初|本来以为
+ja: 多くの人|最初は|一見|昔は|と言いたいところ|と思いきや
+# Words by which another thing is described: it is near what follows, or its kin.
+[relates]
+en: (?:(?!other)\w+er|more|less)\s+than|followed\s+by|even|near(?:by)?|close\s+to|next\s+to|outside(?:\s+of)?|
+    (?:north|south|east|west)(?:-?(?:east|west))?\s+of|
     (?:km|kilomet(?:er|re)s|miles)\s+from|far\s+from|beside|similar\s+to|unlike|bordering|
     (?:brother|sister|father|mother|wife|husband|widow|son|daughter|cousin|uncle|aunt|nephew|niece|
     friend|rival|student|pupil|teacher|assistant|colleague|successor|predecessor|neighbou?r)\s+(?:of|to)|
     (?:inspired|influenced|taught|illustrated|succeeded|preceded|followed|translated)\s+by|
     (?:falsely|wrongly|mistakenly|incorrectly)\s+(?:attributed|ascribed|credited)\s+to|confused\s+with
-de: nahe|neben|in\s+der\s+nähe\s+von|(?:nördlich|südlich|östlich|westlich)\s+von|
+de: \w+er\s+als|gefolgt\s+von|sogar|nahe|neben|in\s+der\s+nähe\s+von|(?:nördlich|südlich|östlich|westlich)\s+von|
     (?:bruder|schwester|vater|mutter|frau|mann|sohn|tochter|freund(?:in)?|schüler(?:in)?|lehrer(?:in)?)\s+von
-fr: près\s+de|à\s+côté\s+de|au\s+(?:nord|sud)\s+de|à\s+l'(?:est|ouest)\s+de|
+fr: (?:plus|moins)\s+\w+\s+que|suivie?\s+d[eu]|même|avant\s+(?:les?|la)\s+\w+\s+d[e']|près\s+de|à\s+côté\s+de|
+    au\s+(?:nord|sud)\s+de|à\s+l'(?:est|ouest)\s+de|
     (?:frère|sœur|père|mère|femme|mari|fils|fille|amie?|élève)\s+(?:de|d')
-es: cerca\s+de|junto\s+a|al\s+(?:norte|sur|este|oeste)\s+de|
+es: más\s+\w+\s+que|seguid[ao]\s+(?:de|por)|incluso|cerca\s+de|junto\s+a|al\s+(?:norte|sur|este|oeste)\s+de|
     (?:hermano|hermana|padre|madre|esposa|esposo|hijo|hija|amig[oa]|alumn[oa])\s+de
-it: vicino\s+a|accanto\s+a|a\s+(?:nord|sud|est|ovest)\s+di|
+it: più\s+\w+\s+di|seguit[ao]\s+da|persino|vicino\s+a|accanto\s+a|a\s+(?:nord|sud|est|ovest)\s+di|
     (?:fratello|sorella|padre|madre|moglie|marito|figlio|figlia|amic[oa]|allievo)\s+di
-pt: perto\s+de|junto\s+a|ao\s+(?:norte|sul)\s+de|a\s+(?:leste|oeste)\s+de|
+pt: mais\s+\w+\s+(?:do\s+)?que|seguid[ao]\s+(?:de|por)|até\s+mesmo|perto\s+de|junto\s+a|(?:ao\s+(?:norte|sul)|
+    a\s+(?:leste|oeste))\s+d[eao]s?|
     (?:irmão|irmã|pai|mãe|esposa|marido|filho|filha|amig[oa]|alun[oa])\s+de
-nl: nabij|dicht\s+bij|naast|ten\s+(?:noorden|zuiden|oosten|westen)\s+van|
+nl: \w+er\s+dan|gevolgd\s+door|zelfs|rijden\s+van|nabij|dicht\s+bij|naast|ten\s+(?:noorden|zuiden|oosten|
+    westen)\s+van|
     (?:broer|zus|vader|moeder|vrouw|man|zoon|dochter|vriend(?:in)?|leerling)\s+van
-pl: koło|niedaleko|w\s+pobliżu|obok|na\s+(?:północ|południe|wschód|zachód)\s+od
-""")
-#: Words behind what another thing is described by.
-RELATED = _table(r"""
+pl: \w+\s+niż|nawet|koło|niedaleko|w\s+pobliżu|obok|na\s+(?:północ|południe|wschód|zachód)\s+od
+ru: рядом\s+с|около|близ|недалеко\s+от|чем|даже|к\s+(?:северу|югу|западу|востоку)\s+от|(?:друг|ученик|сын|брат|отец|
+    жена|муж|сестра|дочь)\w?
+# Words that begin a clause about what is named before it.
+[relatives]
+en: who|whom|which|whose|where
+de: der|die|das|dem|den|dessen|deren|welche[rsnm]?|wo
+fr: qui|que|qu'\w+|dont|où
+es: que|quien|cuy[ao]|donde
+it: che|cui|dove
+pt: que|cuj[ao]|onde|quem
+nl: die|dat|waar|wie
+pl: któr\w+|gdzie
+ru: котор\w+|где
+# Words behind what another thing is described by.
+[related]
 en: 's\s+(?:\w+\s+)?(?:brother|sister|father|mother|wife|husband|son|daughter|cousin|
     friend|rival|student|pupil|teacher|assistant|neighbou?r|successor|predecessor)
-zh: 附近|旁边|的(?:哥哥|弟弟|姐姐|妹妹|父亲|母亲|妻子|丈夫|儿子|女儿|朋友|学生)
-ja: の(?:近く|隣|そば|兄|弟|姉|妹|父|母|妻|夫|息子|娘|友人|弟子)
-""")
-#: Words that make another name of the name behind or before them.
-NAMES_ANOTHER = _table(r"""
+de: \s+nach\s+[^\W\d]
+nl: \s+naar\s+[^\W\d]
+zh: (?:以?[东西南北]边?|附近|旁边)|的(?:哥哥|弟弟|姐姐|妹妹|父亲|母亲|妻子|丈夫|儿子|女儿|朋友|学生)
+ja: [都市県府]?の(?:[東西南北]|近く|隣|そば|兄|弟|姉|妹|父|母|妻|夫|息子|娘|友人|弟子)
+# Words that make another name of the name behind or before them.
+[names_another]
 en: new|old|north|south|east|west|upper|lower|port|fort|little|mount|lake|cape|saint|st\.?|san|santa
 de: neu|alt|ober|unter|bad|groß|klein|sankt
-fr: nouvelle|nouveau|vieux|vieille|haute?|basse?|saint-?|mont|port
-es: nuev[ao]|viej[ao]|puerto|villa|monte
-it: nuov[ao]|vecchi[ao]|porto|monte
-pt: nov[ao]|velh[ao]
+fr: nouvelle|(?<!de\s)(?<!à\s)nouveau|vieux|vieille|haute?|basse?|saint-?|mont|port
+es: (?<!de\s)nuev[ao]|viej[ao]|puerto|villa|monte
+it: (?<!di\s)nuov[ao]|vecchi[ao]|porto|monte
+pt: (?<!de\s)nov[ao]|velh[ao]
 nl: nieuw|oud|groot|klein
 pl: now[aye]|star[aye]|wielk[aiye]|mał[aye]
-""")
-#: Words of languages that write 1.250 for 1250, and are no English words.
-DECIMAL_COMMA = _table(r"""
+ru: нов\w{2}|стар\w{2}|больш\w{2}|мал\w{2}|велик\w{2}|нижн\w{2}|верхн\w{2}
+# Words of languages that write 1.250 for 1250, and are no English words.
+[decimal_comma]
 de: der|das|und|ist|sind|insgesamt|wie\s+viele?|lautet|beträgt
 es: el|los|las|son|cuántos?|cuántas?|hay|respuesta
 it: il|gli|sono|quant[iaeo]|totale|risposta|di
 pt: os|são|quant[oa]s|há|resposta|uma
 nl: het|zijn|hoeveel|een|antwoord
-""")
-#: Numbers in words: 0 to 20, then 30, 40 and so on to 90, 100 and 1000; a dash leaves one out.
-COUNTS = _table(r"""
+# Numbers in words: 0 to 20, 30, 40 and so on to 90, 100, 1000 and 1000000, then 200 to 900; a dash leaves one out.
+[counts]
+en: zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million
 de: null ein|eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn
     siebzehn achtzehn neunzehn zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig hundert tausend
+    million(?:en)?
 fr: zéro un|une deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept
     dix-huit dix-neuf vingt|vingts trente quarante cinquante soixante septante quatre-vingts?|huitante nonante
-    cents? mille
+    cents? mille millions?
 es: cero un[oa]? dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis
     diecisiete dieciocho diecinueve veinte|veinti treinta cuarenta cincuenta sesenta setenta ochenta noventa
-    cien|ciento mil
+    cien|ciento mil mill(?:ón|ones) doscient[oa]s trescient[oa]s cuatrocient[oa]s quinient[oa]s seiscient[oa]s
+    setecient[oa]s ochocient[oa]s novecient[oa]s
 it: zero un[oa]? due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici
-    sedici diciassette diciotto diciannove venti? trenta quaranta cinquanta sessanta settanta ottanta novanta
-    cento mille|mila
+    sedici diciassette diciotto diciannove venti? trenta? quaranta? cinquanta? sessanta? settanta? ottanta?
+    novanta? cento mille|mila milion[ei]
 pt: zero um|uma dois|duas três quatro cinco seis sete oito nove dez onze doze treze quatorze|catorze quinze
-    dezesseis dezessete dezoito dezenove vinte trinta quarenta cinquenta sessenta setenta oitenta noventa
-    cem|cento mil
+    dezesseis|dezasseis dezessete|dezassete dezoito dezenove|dezanove vinte trinta quarenta cinquenta sessenta setenta
+    oitenta noventa cem|cento mil milh(?:ão|ões) duzent[oa]s trezent[oa]s quatrocent[oa]s quinhent[oa]s seiscent[oa]s
+    setecent[oa]s oitocent[oa]s novecent[oa]s
 nl: nul een|één twee|tweeën drie|drieën vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien
     zestien zeventien achttien negentien twintig dertig veertig vijftig zestig zeventig tachtig negentig honderd
-    duizend
-pl: zero jeden dwa|dwie trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście trzynaście
-    czternaście piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście dwadzieścia trzydzieści czterdzieści
-    pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt dziewięćdziesiąt sto tysiące?|tysięcy
+    duizend miljoen
+pl: zero jed(?:en|nego) dwa|dwie|dwóch trzy|trzech cztery|czterech pięć|pięciu sześć siedem osiem dziewięć dziesięć
+    jedenaście dwanaście trzynaście czternaście piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście
+    dwadzieścia trzydzieści czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt dziewięćdziesiąt
+    sto tysiące?|tysięcy milion(?:y|ów)? dwieście trzysta czterysta pięćset sześćset siedemset osiemset dziewięćset
+ru: нол[ья]\w*|нул[ьюя]\w* один|одн\w{1,3} два|две|двух|двум три|тр[её]х четыр\w{1,3} пят[ьи] шест[ьи] сем[ьи]
+    восемь|восьми девят[ьи] десят[ьи] одиннадцат[ьи] двенадцат[ьи] тринадцат[ьи] четырнадцат[ьи] пятнадцат[ьи]
+    шестнадцат[ьи] семнадцат[ьи] восемнадцат[ьи] девятнадцат[ьи] двадцат[ьи] тридцат[ьи] сорока? пятьдесят|пятидесяти
+    шестьдесят|шестидесяти семьдесят|семидесяти восемьдесят|восьмидесяти девяност[оа] ст[оа] тысяч\w? миллион\w{0,2}
+    двести триста четыреста пятьсот шестьсот семьсот восемьсот девятьсот
 zh: 零|〇 一 二|两 三 四 五 六 七 八 九 十 - - - - - - - - - - - - - - - - - 百 千
-""")
-#: Such words that are articles, or words of English; they count within longer numbers alone.
-NO_COUNTS = r"null|ein|une?|un[oa]|uma?|een|once|due|sei|elf|cents?|mille|mil|zero|dix"
+# Parts of one: a half to a tenth.
+[parts]
+de: hälfte|halbe?s? drittel viertel fünftel sechstel siebtel achtel neuntel zehntel
+fr: moitié|demie? tiers quarts? cinquièmes? sixièmes? septièmes? huitièmes? neuvièmes? dixièmes?
+es: mitad|medi[ao] tercios? cuart[oa]s? quint[oa]s? sext[oa]s? séptim[oa]s? octav[oa]s? noven[oa]s? décim[oa]s?
+it: metà|mezz[oa] terz[oi] quart[oi] quint[oi] sest[oi] settim[oi] ottav[oi] non[oi] decim[oi]
+pt: metade|mei[oa] terços? quartos? quintos? sextos? sétimos? oitavos? nonos? décimos?
+nl: helft|halve derden?|derde kwart|vierden? vijfden? zesden? zevenden? achtsten? negenden? tienden?
+pl: połow[aęy]|pół trzeci\w{0,2} czwart\w{1,3} piąt\w{1,3} szóst\w{1,3} siódm\w{1,3} ósm\w{1,3} dziewiąt\w{1,3}
+    dziesiąt\w{1,3}
+ru: половин[аыуе]\w? трет[ьие]\w{0,2} четверт[ьиы]\w{0,2}|
+    четвёрт\w{2} пят[ыа]\w{1,2} шест[ыа]\w{1,2} седьм\w{2} восьм[ыа]\w{1,2} девят[ыа]\w{1,2} десят[ыа]\w{1,2}
+"""
+#: Such words that are articles, and words of other languages; they count within longer numbers, or where others do.
+NO_COUNTS = r"null|ein|une?|un[oa]|uma?|een"
+AMBIGUOUS = r"once|due|sei|elf|cents?|mille|mil|zero|dix|tres|acht|six|sept|vier|seis|nove|sette|sto|million|non[oi]"
 #: Words between those of one number.
-COUNTS_JOINED = r"(?:\s?(?:und|et|y|e|en|i)\s?|[\s-]|)"
+COUNTS_JOINED = r"(?:\s?(?:and|und|et|y|e|en|i)\s?|,\s|[\s-]|)"
+#: Such words that are words of English, and count beside other numbers alone.
+ENGLISH_WORDS = ("once", "due")
+
+
+def _tables(text: str) -> Mapping[str, Words]:
+    """Return the words of each construction by language."""
+    tables: dict[str, dict[str, str]] = {}
+    for line in text.replace("|\n    ", "|").replace("\n    ", " ").splitlines():
+        if line.startswith("["):
+            name = line.strip("[]")
+            tables[name] = {}
+        elif line and not line.startswith("#"):
+            language, _, words = line.partition(": ")
+            tables[name][language] = words
+    return tables
+
+
+#: Words by the name of a construction and by language.
+WORDS = _tables(_TABLES)
+
+
+@functools.cache
+def either(names: str, but: str = "") -> str:
+    """Return a pattern of all words of constructions, whole words where the language has spaces.
+
+    Args:
+        names: Names of tables with spaces between them.
+        but: Language that is left out.
+    """
+    rows = itertools.chain.from_iterable(WORDS[name].items() for name in names.split())
+    return any_of(row for row in rows if row[0] != but)
+
+
+def any_of(rows: Iterable[tuple[str, str]]) -> str:
+    """Return a pattern of words, given with their languages."""
+    whole: list[str] = []
+    parts: list[str] = []
+    for language, words in rows:
+        (parts if language in _UNSPACED else whole).append(words)
+    if whole:
+        parts.insert(0, rf"(?<!{_LETTER})(?:{'|'.join(whole)})(?!{_LETTER})")
+    return f"(?:{'|'.join(parts)})"

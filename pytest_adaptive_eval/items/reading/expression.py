@@ -3,29 +3,48 @@ r"""Read a mathematical expression that a text gives as its answer."""
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
-from pytest_adaptive_eval.items.reading.constructions import ENDS, OBTAINS, STATES, either
+from pytest_adaptive_eval.items.reading.constructions import either
 from pytest_adaptive_eval.items.reading.denial import without_denied
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers, plain_numbers, with_powers
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
 from pytest_adaptive_eval.items.reading.stated import JOINED
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-#: Characters of a line that is searched for its verb.
+#: Characters of a sentence that are searched for formulas.
 _LONGEST = 300
 #: Between formulas of one list.
 _LISTED = lazy_pattern(rf"\s*(?:,|\b{JOINED}\b|{JOINED})\s*", re.IGNORECASE)
-#: What a sentence says before the expression that it gives, and behind it.
-_SAID = lazy_pattern(
-    rf".*\s{either(STATES, OBTAINS)}\s*:?\s*|.*[^\x00-\x7f](?<!また)(?:{STATES['zh']}|{STATES['ja']})"
-    r"|[^\W\d_]{3,}(?:\s[^\W\d_]+){0,3}\s*:",
+#: A word that joins formulas within a sentence, where a letter of the next would be part of the one before.
+_JOINS = lazy_pattern(
+    rf"(?<=[\w)}}\]])\s+{JOINED}\s+(?=[-\u2212+±√\d\\(]|[A-Za-z][\w₀-₉]*\s*=|(?<=\w\w\s)[A-Za-z](?![^\W\d_]))|(?<=[\w)}}\]])(?:または|或者?|和|と)(?=[-\d√]|[a-z]\s*=)",
     re.IGNORECASE,
 )
+_WORD_NAMES = (
+    "sin|cos|tan|cot|sec|csc|arc(?:sin|cos|tan)|[sct](?:in|os|an)h|log|ln|exp|lim|max|min|mod|gcd|lcm|det|pi|sqrt|sgn"
+)
+_LETTER = "[A-Za-zÀ-ӿ]"
+_ATOM = (
+    rf"\\[A-Za-z]+|\\[,;:!{{}}|]|\d+(?:[.,]\d+)*(?:[A-Za-z]{{1,2}}(?!{_LETTER}))?"
+    rf"|(?<!{_LETTER})(?:[A-Za-zα-ω]|{_WORD_NAMES})(?!{_LETTER}|'\w)"
+    r"|[πθ∞√∛ℝℤ∅½⅓⅔¼¾⅙⅛°%∈∪∩±⁰¹²³⁴-⁹⁻ⁿ₀-₉]"
+)
+#: A formula in a sentence that does not mark it, with a digit or an operator.
+_PLAIN_FORMULA = lazy_pattern(
+    rf"(?=[^\n]{{0,80}}?[\d=^+*/<>≤≥√π∞])(?:[-\u2212+(\[{{|]\s?)*(?:{_ATOM})(?:\s?(?:{_ATOM}|[-\u2212+*/^=<>≤≥≠·⋅×÷(){{}}\[\]|!_,;'′:]))*"
+)
+_WORDY = lazy_pattern(
+    rf"\((?=[^()]*[^\W\d_]{{3}})(?![^()]*(?:{_WORD_NAMES})\b)[^()]*\)|\b(?:where|for|with|für|mit|pour|avec|para|con|per|com|voor|dla|при|где)\s.*"
+)
+_PROSE = lazy_pattern(r"(?<!\d)[^\W\d_]{2,}|[\u3040-\u9fff]")
+#: A letter that is a word at the begin or the end of what was taken for a formula.
+_LONE = lazy_pattern(r"\A[aeiouyAEIOY]\s+(?=[\w(\\√]|-\d)|(?<=[\w)}\]])\s+[aeiouyAEIOY]\Z")
+_ACCOMPANIED = lazy_pattern(rf"{either('accompanies')}\s+\Z", re.IGNORECASE)
 #: Several values, each with its name.
-_VALUES = lazy_pattern(rf"=[^=]*(?:,|;|\b{JOINED}\b|または|或者?)[^=]*=", re.IGNORECASE)
-_TAIL = lazy_pattern(rf"(?<=\S){either(ENDS)}\Z")
+_VALUES = lazy_pattern(rf"=[^=]*(?:(?<!\\)[,;]|\b{JOINED}\b|または|或者?)[^=]*=", re.IGNORECASE)
 _FORMULA = lazy_pattern(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$(.+?)\$|\\\((.+?)\\\)", re.DOTALL)
 _SENTENCE = lazy_pattern(r"(?<=[\w)}\]])(?:[.?](?=\s|$)|!(?=\s+[A-Z]))|\n|。")
 _FRACTION = lazy_pattern(r"\\[dtc]?frac\s*(?:\{([^{}]*)\}|(\w))\s*(?:\{([^{}]*)\}|(\w))")
@@ -54,7 +73,8 @@ _LOOKS = (
 )
 #: The name of what an expression gives, and the sign behind it.
 _NAME_BEFORE = (
-    r"(?:(?:\(\s*[a-z](?:\s*,\s*[a-z])+\s*\)|[a-zA-Z](?:_\{?\w\}?)?(?:\([a-z]\))?|\\theta)\s*(?:=|\\in(?![a-z])|∈))"
+    r"(?:(?:\(\s*[a-z](?:\s*,\s*[a-z])+\s*\)|[a-zA-Z](?:_\{?\w\}?|[₀-₉])?(?:\([a-z]\))?|\\theta)"
+    r"\s*(?:=|\\in(?![a-z])|∈))"
 )
 
 
@@ -66,13 +86,18 @@ def _commas(column: str) -> str:
 #: Notations of one expression, in the order of replacement.
 _CANONICAL = (
     ("\u2013", "-"),
+    (r"[⁰¹²³⁴⁵⁶⁷⁸⁹⁻ⁿ]+", lambda match: with_powers(match[0])),
+    (r"[·⋅]", r"\\cdot "),
+    (r"[½⅓⅔¼¾⅙⅛]", lambda match: "\\frac{{{}}}{{{}}}".format(*unicodedata.normalize("NFKC", match[0]).split("\u2044"))),
+    (rf"(?<![\\A-Za-z])({_WORD_NAMES})(?![A-Za-z])", r"\\\1 "),
+    (r"(?<![\d,(\[{])(\d+),(\d+)(?=\s*(?:[·*×a-zπ√]|\\[a-z]))", r"\1.\2"),
+    (r"\A(\s*(?:[A-Z]\s*=)?\s*)\{([^{}]*[,;][^{}]*)\}\s*\Z", r"\1\\{\2\\}"),
     (r"\*\*", "^"),
     (r"\+/-", r"\\pm "),
     (r"√\s*\(?(\w+)\)?", r"\\sqrt{\1}"),
     ("∞", r"\\infty "),
     ("∪", r"\\cup "),
     (r"(?<=[\w)}])\s+(?:oder|und|et|ou|lub)\s+(?=[-\d\\({])", ", "),
-    (r"(?<![\\A-Za-z])pi(?![A-Za-z])", r"\\pi "),
     (r"(\\\{[^{};]*);(?=[^{}]*\\\})", r"\1,"),
     # the letters e and i are numbers, in whatever type they are set; others may be units
     (r"\\(?:math\w{2}|operatorname|text\w{0,2})\s*\{\s*([ei])\s*\}", r"{\1}"),
@@ -85,10 +110,14 @@ _CANONICAL = (
     (r"\\langle(.*?)\\rangle", r"(\1)"),
     (rf"\A\s*{_NAME_BEFORE}?\](?P<low>[^\[\]()]*[,;][^\[\]()]*)(?=[\[\])]\s*\Z)", r"(\g<low>"),
     (r"\A(\s*[(\[][^\[\]()]*)[,;]([^\[\]()]*)\[\s*\Z", r"\1,\2)"),
-    (r"\A(\s*[(\[][^\[\]();]*);([^\[\]();]*[)\]]\s*)\Z", r"\1,\2"),
     (r"\\frac\s*(\\[A-Za-z]+)\s*(\w)", r"\\frac{\1}{\2}"),
+    # values of several names are a tuple
+    (r"\A\s*([a-z])\s*=([^=,;]+)[,;]\s*(?!\1)[a-z]\s*=([^=,;]+)\Z", r"(\2,\3)"),
     (rf"\A\s*{_NAME_BEFORE}", ""),
-    (r"(?<=[,;])\s*[a-z](?:_\{?\w\}?)?\s*=", ""),
+    (r"\A\s*[A-Z]\s*(?=\([^()]*[|;,][^()]*\)\s*\Z)", ""),
+    (r"\A(\s*[(\[][^\[\]();|]*)[;|]([^\[\]();|]*[)\]]\s*)\Z", r"\1,\2"),
+    (r"(?<=[,;])\s*[a-z](?:_\{?\w\}?|[₀-₉])?\s*=", ""),
+    (r"\A([^±,]*)(?:\\pm(?![a-z])|±)\s*([^±,]*)\Z", r"\1+\2, \1-\2"),
     (r"\A([^<>=≤]+)(?:\\leq?(?![a-z])|≤)\s*[a-z]\s*(?:\\leq?(?![a-z])|≤)([^<>=≤]+)\Z", r"[\1,\2]"),
 )
 #: The base of a number.
@@ -111,11 +140,8 @@ _OR = lazy_pattern(r"(?:\\text\s*\{\s*)?\b(?:or|and)\b(?:\s*\})?", re.IGNORECASE
 _WITHOUT_LETTERS = lazy_pattern(
     r"\\(?:begin|end)\s*\{\w+\}(?:\{[lcr|]+\})?|_\s*\{\s*\\text\w{0,2}\s*\{\w+\}\s*\}|\\[A-Za-z]+"
 )
-#: Words that are names of functions and numbers.
-_NAMES = {
-    *("sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "log"),
-    *("ln", "exp", "lim", "max", "min", "sup", "inf", "mod", "gcd", "lcm", "det", "deg", "pi", "sqrt"),
-}
+#: A word that is the name of a function or a number.
+_NAME = lazy_pattern(f"{_WORD_NAMES}|sup|inf|deg", re.IGNORECASE)
 _COMMAND = lazy_pattern(r"\\(?:text\w{0,2}|math\w{2}|mbox|boxed|left|right|displaystyle)(?![a-z])|\\[(){}\[\],;:! ]|\$")
 
 
@@ -209,7 +235,7 @@ def form_of(expression: str) -> tuple[Counter[str], Counter[str]]:
 def _letters(expression: str) -> Counter[str]:
     """Return the letters of an expression, each once, without commands and names of functions."""
     words = re.findall("[A-Za-z]+", _WITHOUT_LETTERS.sub(" ", _OR.sub(",", expression)))
-    return Counter({letter for word in words if word.lower() not in _NAMES for letter in word})
+    return Counter({letter for word in words if not _NAME.fullmatch(word) for letter in word})
 
 
 def is_words(answer: str) -> bool:
@@ -218,7 +244,7 @@ def is_words(answer: str) -> bool:
     if not text or re.search(r"[\d+*/^=<>≤≥≠_\\|∞π√-]", text):
         return False
     words = re.findall(r"[^\W\d_]+", text)
-    if any(len(word) > 1 or (not word.isascii() and word >= "\u2e80") for word in words if word.lower() not in _NAMES):
+    if any(len(word) > 1 or (not word.isascii() and word >= "\u2e80") for word in words if not _NAME.fullmatch(word)):
         return True
     return len(words) > 1 and re.fullmatch(r"[A-Z](?:\s*,?\s*[A-Z])+", text.strip("()[] ")) is not None
 
@@ -236,6 +262,41 @@ def _formulas(text: str) -> list[str]:
     return formulas
 
 
+def _has_value(formula: str) -> bool:
+    """Return whether a formula is more than the letter of a variable."""
+    return any(letter.isdigit() or letter in "\\=^+√π∞½⅓⅔¼¾" for letter in formula)
+
+
+#: Signs of mathematics in words, between or before operands.
+_SPOKEN = (("root", "√"), ("pi", "π"), ("squared", "^2"), ("over", "/"), ("minus", "-"), ("plus", "+"))
+
+
+def _written(line: str) -> str:
+    """Return a line with signs in place of mathematics in words."""
+    number = plain_numbers(line)
+    written = number
+    for name, sign in _SPOKEN:
+        end = "" if sign in "π^2" else r"(?=[\w(√π\\-])"
+        start = "" if sign in "√π-" else r"(?<=[\w)π])"
+        written = re.sub(
+            rf"{start}\s*{either(name)}\s*{end}", sign if sign in "π^2" else f" {sign}", written, flags=re.IGNORECASE
+        )
+    return line if written == number else written
+
+
+def _plain_formulas(line: str) -> list[str]:
+    """Return the formulas that a line without their marks holds, else none."""
+    if not any(not _NAME.fullmatch(word) for word in _PROSE.findall(_WITHOUT_LETTERS.sub(" ", line))):
+        return [line] if any(map(str.isalnum, line)) else []
+    line = _JOINS.sub(", ", _written(line.rstrip("。. ")))
+    formulas = []
+    for match in _PLAIN_FORMULA.finditer(line):
+        formula = _LONE.sub("", match[0].strip(" ,;:.'|")).strip(" ,;:.'")
+        if _has_value(formula):
+            formulas.append((formula, bool(_ACCOMPANIED.search(line[: match.start()]))))
+    return [formula for formula, accompanies in formulas if not accompanies] or [formula for formula, _ in formulas]
+
+
 def _stated(text: str) -> list[str]:
     """Return the formula of a statement, or its first sentence."""
     formulas = _formulas(text)
@@ -243,36 +304,34 @@ def _stated(text: str) -> list[str]:
         return formulas[:1]
     text = without_denied(text)
     sentence = _SENTENCE.split(text.strip().strip("*`\"' "), maxsplit=1)[0].strip().strip("*`\"' ").rstrip(".,;")
-    return [sentence] if sentence else []
+    if is_words(sentence):
+        return [sentence]
+    return (_plain_formulas(_WORDY.sub("", sentence)) or [sentence] * bool(sentence))[-1:]
 
 
-def _said(line: str) -> str:
-    """Return what a line says behind its verb if that is an expression, else the line."""
-    if len(line) > _LONGEST:
-        return line
-    line = _TAIL.sub("", line.rstrip("。"))
-    said = _SAID.sub("", line, count=1)
-    if said and not is_words(said):
-        return said
-    return line
+def _last(text: str) -> list[str]:
+    """Return the last formula of a text: in marks of LaTeX, or of its last line that holds one; else its last line."""
+    formulas = _formulas(text)
+    if formulas:
+        return ([each for each in formulas if _has_value(each)] or formulas)[-1:]
+    lines = [line.strip(" *`") for line in text.strip().split("\n")]
+    for line in reversed(lines):
+        for sentence in reversed(_SENTENCE.split(line)):
+            formulas = _plain_formulas(_WORDY.sub("", sentence[-_LONGEST:])) or _plain_formulas(sentence[-_LONGEST:])
+            if formulas:
+                return formulas[-1:]
+    return lines[-1:]
 
 
 def _loose(text: str) -> list[str]:
-    """Return the last formula of a text, or its last line."""
-    text = without_denied(text)
-    formulas = _formulas(text)
-    last = (formulas or [_said(text.strip().rpartition("\n")[2].strip(" *`."))])[-1]
+    """Return the last formula of a text, of an equation the last side."""
+    last = "".join(_last(without_denied(text)))
     if not _VALUES.search(last):
         last = re.split(r"(?<![<>≤≥!\\])=(?!=)", last)[-1]
     return [last.strip()] if last.strip() else []
 
 
-def _whole(text: str) -> list[str]:
-    """Return the last formula of a text, or its last line, as an equation."""
-    return (_formulas(text) or [_said(text.strip().rpartition("\n")[2].strip(" *`."))])[-1:]
-
-
-_PARSER, _EQUATIONS = Parser(_stated, _loose), Parser(_stated, _whole)
+_PARSER, _EQUATIONS = Parser(_stated, _loose), Parser(_stated, _last)
 
 
 @read_once

@@ -13,19 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
-from pytest_adaptive_eval.items.reading.constructions import DECIMAL_COMMA, PERCENT, either
+from pytest_adaptive_eval.items.reading.constructions import either
 from pytest_adaptive_eval.items.reading.counts import with_digits
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-_ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-_TEENS = ("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_NAMED = {word: value for value, word in enumerate((*_ONES, *_TEENS))} | {
-    word: 10 * index for index, word in enumerate(_TENS, 2)
-}
 _PARTS = ("hal(?:f|ves)", "thirds?", "(?:quarter|fourth)s?", *(f"{part}s?" for part in ("fifth", "sixth", "seventh")))
 _PARTS += ("eighths?", "ninths?", "tenths?")
 #: Multipliers after a number, with their value as a fraction.
@@ -64,20 +58,15 @@ _NUMBER = lazy_pattern(
     r"(?:\s?(?:\^|\*\*)\s?(?:\{\s?|\()?(?P<raised>[-+]?[1-3]?\d{1,2})(?![\d.]|\s?[-+*/^]\s?\w)\s?[})]?)?"
     r"(?P<mixed>\s?\{?(?<=[\s{])\s?(?:and\s)?\d+/\d+\}?)?(?:\s?/\s?(?P<bottom>-?\d+(?:\.\d+)?))?\}?"
     rf"(?:\sand\s(?:an?\s|(?P<parts>\d{{1,9}})[\s-])(?P<part>{'|'.join(_PARTS)})(?!\w))?"
-    rf"(?P<percent>\s?(?:%|{either(PERCENT)}))?"
-    rf"(?:(?P<letter>(?-i:[kKM]))(?![^\W_])|[\s-]?(?P<multiplier>{'|'.join(_MULTIPLIERS)})(?![^\W\u2e80-\uffff]))?",
+    rf"(?P<percent>\s?(?:%|{either('percent')}))?"
+    rf"(?:(?P<letter>(?-i:[kKM]))(?![^\W_])|[\s-]?(?P<multiplier>{'|'.join(_MULTIPLIERS)})(?![0-9A-Za-z_À-ӿ]))?",
     re.IGNORECASE,
 )
 
-_UP_TO_99 = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{'|'.join(_ONES[1:])}))?|{'|'.join((*_TEENS, *_ONES))})"
-_UP_TO_999 = rf"{_UP_TO_99}(?:\s+hundred(?:\s+(?:and\s+)?{_UP_TO_99})?)?"
-_IN_WORDS = lazy_pattern(
-    rf"(?<![\w-])(?:{_UP_TO_999}\s+(?:thousand|million|billion),?\s+(?:and\s+)?)*{_UP_TO_999}(?!\w|-(?:{'|'.join(_ONES)})\b)",
-    re.IGNORECASE,
-)
 _PART = rf"(?:{'|'.join(_PARTS)})"
 _A_PART = lazy_pattern(rf"\ban?(?=[\s-]{_PART}(?:\s+of\b|[^\w\s]|\s*\Z))", re.IGNORECASE)
-_DIGIT = lazy_pattern(r"\d")
+#: A fraction that names the whole first: 五分之四 is 4/5.
+_PARTS_BEFORE = lazy_pattern(r"(?<![\d.])(\d+)\s?(?:分之|分の)\s?(\d+)(?![\d.])")
 _POINT = lazy_pattern(r"(?<=\d)\s+point\s+(?=\d)", re.IGNORECASE)
 
 _RAISED = lazy_pattern(r"[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
@@ -191,7 +180,7 @@ _NEAR = 40
 
 #: A number whose point separates thousands in many languages, and the mark of one.
 _ONE_SEPARATOR, _SEPARATED = lazy_pattern(r"[1-9]\d{0,2}\.\d{3}"), "."
-_COMMA_LANGUAGE = lazy_pattern(either(DECIMAL_COMMA), re.IGNORECASE)
+_COMMA_LANGUAGE = lazy_pattern(either("decimal_comma"), re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +221,7 @@ class Number:
 #: A question for what may be in percent; one without words may.
 RATE = lazy_pattern(
     r"\A\W*\Z|%|percent|per cent|\b(?:rates?|ratios?|shares?|probabilit\w+|chances?|proportions?|interest|discount"
-    r"|profit|margin|how likely|growth|change|increase|decrease|efficiency|return|yield)\b|百分|率",
+    rf"|profit|margin|how likely|growth|change|increase|decrease|efficiency|return|yield)\b|{either('rate')}",
     re.IGNORECASE,
 )
 
@@ -252,23 +241,9 @@ def plain_latex(text: str) -> str:
 
 def plain_numbers(text: str) -> str:
     """Return a text in plain LaTeX with the numbers that are words in digits."""
-    text = _IN_WORDS.sub(_in_digits, re.sub(" {2,}", " ", plain_latex(text)))
-    if _DIGIT.search(text) is None:
-        text = with_digits(text)
+    text = with_digits(re.sub(" {2,}", " ", plain_latex(text)))
+    text = _PARTS_BEFORE.sub(r"\2/\1", text)
     return _A_PART.sub("1", _POINT.sub(".", text))
-
-
-def _in_digits(match: re.Match[str]) -> str:
-    total = current = 0
-    for word in re.findall("[a-z]+", match[0].lower()):
-        if word == "hundred":
-            current *= 100
-        elif word in ("thousand", "million", "billion"):
-            total = total + current * int(_multiplier(word))
-            current = 0
-        else:
-            current += _NAMED.get(word, 0)
-    return str(total + current)
 
 
 def _multiplier(word: str) -> Fraction:

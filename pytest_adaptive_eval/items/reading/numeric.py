@@ -7,19 +7,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
 from pytest_adaptive_eval.items.reading.cleaning import without_emphasis
-from pytest_adaptive_eval.items.reading.constructions import (
-    ABOUT,
-    ACCOMPANIES,
-    BOUNDED,
-    BOUNDS,
-    MEASURES,
-    OUT_OF,
-    REMAINS,
-    STATES,
-    either,
-)
+from pytest_adaptive_eval.items.reading.constructions import either
 from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
 from pytest_adaptive_eval.items.reading.numbers import RATE, Number, find_numbers, plain_numbers
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
@@ -29,7 +20,8 @@ from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 #: A number that is part of an expression.
 _EXPRESSED = Number(())
 _JOIN = lazy_pattern(
-    rf"[\s$*()\[\]\\'\"{{}}]*(?:[,;/&|\u2013-]|\b{JOINED}\b|\bto\b)[\s$*()\[\]\\'\"{{}}]*|\s+", re.IGNORECASE
+    rf"[\s$*()\[\]\\'\"{{}}]*(?:[,;/&|\u2013-]|\b{JOINED}\b|{either('ranges')})[\s$*()\[\]\\'\"{{}}]*|\s+",
+    re.IGNORECASE,
 )
 _EQUAL = lazy_pattern(r"=|≈|\\approx|\\equiv|≅|\bequals\b|→|\\Rightarrow")
 _END = lazy_pattern(
@@ -40,33 +32,38 @@ _END = lazy_pattern(
 _CHARACTERS, _BEFORE = 1000, 60
 #: What stands before the number that a sentence tells.
 _TOLD = lazy_pattern(
-    rf"(?:=|≈|\\approx|≅|→|{either(STATES, MEASURES, REMAINS)})[\s:~]*"
-    rf"(?:(?:\w+ly|{either(ABOUT)})\s*)*[\s$*(\\\"'{{]*\Z",
+    rf"(?:=|≈|\\approx|≅|→|{either('states measures remains')})[\s:~]*"
+    rf"(?:(?:\w+ly|{either('about concludes surely')})\s*)*[\s$*(\\\"'{{]*\Z",
     re.IGNORECASE,
 )
-_ACCOMPANIED = lazy_pattern(rf"{either(ACCOMPANIES)}\s+(?:[^\W\d]+\s+){{0,2}}[$(]*\Z", re.IGNORECASE)
+_ACCOMPANIED = lazy_pattern(rf"{either('accompanies')}\s+(?:[^\W\d]+\s+){{0,2}}[$(]*\Z", re.IGNORECASE)
 #: A word before the first number of a sentence. A value has "about", a name of it, or a currency there.
-_WORD_BEFORE = lazy_pattern(rf"(?!{either(ABOUT)})(?<![\\\w])[^\W\d_]{{2,}}(?!\s*=)", re.IGNORECASE)
-_REASON = lazy_pattern(r"\b(?:because|since|given that)\b", re.IGNORECASE)
+_WORD_BEFORE = lazy_pattern(rf"(?!{either('about')})(?<![\\\w])[^\W\d_]{{2,}}(?!\s*=)", re.IGNORECASE)
+_REASON = lazy_pattern(either("because concedes"), re.IGNORECASE)
 _CORRECTED = lazy_pattern(r"\b(?:or rather|no(?=,)|wait|actually|correction)\b", re.IGNORECASE)
 _ROUNDED = lazy_pattern(r"\brounds?\s+(?:up\s+|down\s+|off\s+)?to\s+[\s$\\(*]*\Z", re.IGNORECASE)
 _NUMBERED = r"[$\s]*-?\{?\d[\d.,/]*(?<![.,])\}?"
 #: Numbers that bound what the text speaks of.
 _BOUNDED = lazy_pattern(
-    rf"{either(BOUNDS)}\s*(?:[^\W\d]+\s+)?(?!\d+\s*\))[$€£]?{_NUMBERED}|(?:(?<![-=<])>|<|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))\s*=?\s*{_NUMBERED}(?!\s*>)"
+    rf"{either('bounds')}\s*(?:[^\W\d]+\s+)?(?!\d+\s*\))[$€£]?{_NUMBERED}|(?:(?<![-=<])>|<|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))\s*=?\s*{_NUMBERED}(?!\s*>)"
     rf"|(?<!<){_NUMBERED}\s*(?:<(?!\w|/)|>|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))"
-    rf"|{_NUMBERED}(?:\s?[^\W\d]{{1,12}})?\s?{either(BOUNDED)}|{_NUMBERED}\+(?=\s*(?:[.,;]|\Z))",
+    rf"|{_NUMBERED}(?:\s?[^\W\d]{{1,12}})?\s?{either('bounded')}|{_NUMBERED}\+(?=\s*(?:[.,;]|\Z))",
     re.IGNORECASE,
 )
 #: What makes all of a statement a bound.
-_BOUND = lazy_pattern(rf"[\s$*(]*(?:{either(BOUNDS)}|\b(?:more|less)\b)", re.IGNORECASE)
+_BOUND = lazy_pattern(rf"[\s$*(]*(?:{either('bounds')}|\b(?:more|less)\b)", re.IGNORECASE)
 #: Numbers in brackets after a number: sources, working, and the whole of which it is a part.
 _ASIDE = lazy_pattern(
     r"(\d[\d.,/}]*[^\s()\d\[]{0,9}(?:\s[^\s()\d\[=]{1,20}(?<![.,;])){0,3})"
-    rf"(?:(?:\s?\[\d{{1,3}}(?:\s?[,\u2013-]\s?\d{{1,3}})*\])+|(?:\s|(?<=[^\W\d]))\((?!\s*\d+\s*\))[^()\n=]*(?:=[^()\n]*)?\)|\s{either(OUT_OF)}\s+\d+)"
+    rf"(?:(?:\s?\[\d{{1,3}}(?:\s?[,\u2013-]\s?\d{{1,3}})*\])+|(?:\s|(?<=[^\W\d]))\((?!\s*\d+\s*\))[^()\n=]*(?:=[^()\n]*)?\)|\s{either('out_of')}\s+\d+)"
 )
+#: A number before the parts that make it.
+_SUM_OF = lazy_pattern(r"\A(\W*\d[\d.,]*(?:\s[^\W\d]+){0,3}):\s(?=[^\n]*\d[^\n]*\d).*", re.DOTALL)
+#: A question for a year, and what is one.
+_ASKS_YEAR = lazy_pattern(either("year"), re.IGNORECASE)
+_YEARS = range(100, 2200)
 #: A part and the whole, which are a number where the question asks for a rate.
-_SHARE = lazy_pattern(rf"(?<![\d.,])(\d+)\s+{either(OUT_OF)}\s+(\d+)(?![\d.,])", re.IGNORECASE)
+_SHARE = lazy_pattern(rf"(?<![\d.,])(\d+)\s+{either('out_of')}\s+(\d+)(?![\d.,])", re.IGNORECASE)
 #: Values of several names.
 _ASSIGNED = lazy_pattern(r"(?:^|[\s(])[A-Za-z]\w?\s*=[^=]*?(?:,|;|\\quad|\band\b)[\s\\quad]*(?:and\s+)?[A-Za-z]\w?\s*=")
 #: A number alone, or with a unit.
@@ -82,10 +79,16 @@ _BOLDEST = 50
 _BOLD = lazy_pattern(r"\*\*(.+?)\*\*")
 
 
+#: Where a line or a sentence ends.
+_LINE = lazy_pattern(
+    r"\n|(?<=[^\W\d_][^\W\d_)\"'*%])[.!]\s+(?=[^\W\d_])|(?<=[\d)\"'*%])[.!]\s+(?=[A-ZÀ-ÖА-ЯЁŚŻŁ])|[。！](?!\Z)"
+)
+
+
 def _stripped(text: str) -> str:
     """Return a text without numbers that it denies, or gives beside another: bounds, sources and working."""
     text = _BOUNDED.sub(" ", plain_numbers(without_denied(without_emphasis(text))))
-    return _ASIDE.sub(r"\1", text)
+    return _SUM_OF.sub(r"\1", _ASIDE.sub(r"\1", text))
 
 
 def _first(text: str) -> list[Number]:
@@ -115,7 +118,24 @@ def _first(text: str) -> list[Number]:
     return []
 
 
-def _stated(text: str, asked: frozenset[Fraction]) -> list[Number]:
+class _Asked(NamedTuple):
+    """What a question holds and asks for: its numbers, and whether it asks for a year."""
+
+    numbers: frozenset[Fraction]
+    year: bool
+
+    @classmethod
+    @functools.lru_cache(maxsize=64)
+    def of(cls, question: str) -> _Asked:
+        numbers = find_numbers(plain_numbers(question))
+        return cls(frozenset(value for number in numbers for value in number.values), bool(_ASKS_YEAR.search(question)))
+
+    def years(self, numbers: list[Number]) -> list[Number]:
+        """Return the numbers that may be the year which is asked for."""
+        return [number for number in numbers if self.year and number.values[:1] and number.values[0] in _YEARS]
+
+
+def _stated(text: str, asked: _Asked) -> list[Number]:
     """Return the numbers of a part that gives the answer: of a sentence as it is read alone, else the first."""
     plain = plain_numbers(text)
     numbers = find_numbers(plain)
@@ -161,7 +181,7 @@ def _groups(numbers: list[Number], text: str) -> list[list[Number]]:
     return groups
 
 
-def _loose(text: str, asked: frozenset[Fraction]) -> list[Number]:
+def _loose(text: str, asked: _Asked) -> list[Number]:
     """Return the only number in bold, or the one that the last line with a number ends with."""
     if abstains(text):
         return []
@@ -172,14 +192,18 @@ def _loose(text: str, asked: frozenset[Fraction]) -> list[Number]:
         listed = _alone(text)
     if listed:
         return listed
-    for line in reversed(text.split("\n")):
+    for line in reversed(_LINE.split(text)):
         plain = _stripped(_ROW.sub(r"\1", line)[-_CHARACTERS:])  # the last cell of a table
         plain = _with_number(_REASON.split(plain, maxsplit=1)[:1], plain)
         numbers = find_numbers(plain)
         if _BOUND.match(plain) or (not numbers and find_numbers(plain_numbers(line[-_CHARACTERS:]))):
             return []
         if numbers:
-            return _after_verb(numbers, plain) or _groups(_main(_fresh(numbers, asked), plain), plain)[-1]
+            return (
+                _after_verb(numbers, plain)
+                or asked.years(numbers)[:1]
+                or _groups(_main(_fresh(numbers, asked), plain), plain)[-1]
+            )
     return []
 
 
@@ -192,9 +216,9 @@ def _in_bold(text: str) -> set[Number]:
     return bold
 
 
-def _fresh(numbers: list[Number], asked: frozenset[Fraction]) -> list[Number]:
+def _fresh(numbers: list[Number], asked: _Asked) -> list[Number]:
     """Return the numbers that the question does not hold, else all."""
-    return [number for number in numbers if not asked.intersection(number.values[:1])] or numbers
+    return [number for number in numbers if not asked.numbers.intersection(number.values[:1])] or numbers
 
 
 def _main(numbers: list[Number], text: str) -> list[Number]:
@@ -218,13 +242,8 @@ def _after_verb(numbers: list[Number], text: str) -> list[Number]:
 @read_once
 def read_number(text: str, question: str = "") -> Reading[Number]:
     """Return the numbers that a text gives as its answer, others than the question's if there are any."""
-    asked = _numbers_of(question)
+    asked = _Asked.of(question)
     if RATE.search(question):
         text = _SHARE.sub(r"\1/\2", text)
     reading = read_answer(text, Parser(lambda part: _stated(part, asked), lambda part: _loose(part, asked)))
     return Reading(tuple(value.asked_in(question, text) for value in reading.values), reading.other)
-
-
-@functools.lru_cache(maxsize=64)
-def _numbers_of(question: str) -> frozenset[Fraction]:
-    return frozenset(value for number in find_numbers(plain_numbers(question)) for value in number.values)

@@ -7,18 +7,10 @@ import re
 from collections.abc import Sequence
 
 from pytest_adaptive_eval.items.reading.cleaning import is_program, whole_words
-from pytest_adaptive_eval.items.reading.constructions import (
-    ACCOMPANIES,
-    ARTICLES,
-    ASKS_CIRCUMSTANCE,
-    FORMER,
-    NAMES_ANOTHER,
-    RELATED,
-    RELATES,
-    STATES,
-    either,
-)
+from pytest_adaptive_eval.items.reading.constructions import either
+from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.reader import Parser, read_answer
+from pytest_adaptive_eval.items.reading.restating import content_words, is_negated
 from pytest_adaptive_eval.items.reading.stated import is_definite, without_notes
 from pytest_adaptive_eval.items.reading.statements import SYMBOL, Chosen, read_statements, symbol
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
@@ -27,14 +19,14 @@ _SYMBOL = lazy_pattern(SYMBOL)
 _QUESTION = lazy_pattern(r"[^.!?\n]{1,400}\?")
 _PART = rf"(?!{SYMBOL})[^\W_][^\s,;/|.:!?]*(?:\s(?!{SYMBOL})[^\s,;/|.:!?]+){{0,2}}"
 _SHORT = _PART[:-5] + "?"
-_OR = r"(?:or|vs\.?|oder|ou|или)"
+_OR = either("or")
 _AND = r"and\s+(?!not\b|so\b|it\b|that\b|this\b|is\b|was\b|has\b)"
 _BEGIN, _END = r"(?:^|:|\b(?:is|are|be|both))\s*", r"\s*\.?\s*$"
 _THE = r"(?:the\s+|an?\s+)?"
 #: The expected text beside others, in a list or joined by "or", or named as absent.
 _LISTED = lazy_pattern(
     rf"\b(?:one|any)\s+of\s+{SYMBOL}(?!'s)|\d[.)]\s*{SYMBOL}[^\n\d]{{0,40}}\s\d[.)]\s|\beither\b[^\n.!?;]{{0,80}}{SYMBOL}|\bno\s+{SYMBOL}|\b(?:maybe|perhaps)\s+{SYMBOL}\W{{1,4}}(?:maybe|perhaps)\b"
-    rf"|{SYMBOL}[\s\"'*)]*(?:[,;]\s*{_PART}\s*){{0,9}},?\s+{_OR}\s+(?!{SYMBOL}|so\b|rather\b)|\b{_OR}\s+{_THE}{SYMBOL}"
+    rf"|{SYMBOL}[\s\"'*)]*(?:[,;]\s*{_PART}\s*){{0,9}},?\s+{_OR}\s+(?!{SYMBOL}|so\b|rather\b)|{_OR}\s+{_THE}{SYMBOL}"
     rf"|{SYMBOL}\s*(?:或者?|还是|または|か(?=\w))|(?:或者?|还是|または)\s*{SYMBOL}"
     rf"|{SYMBOL}\s*[/|]\s*\w|\w\s*[/|]\s*{SYMBOL}"
     rf"|{_BEGIN}(?:{_THE}{_PART}\s*[,;]\s*){{0,9}}{_THE}{SYMBOL}(?:\s*[,;]\s*(?:{_AND})?{_SHORT}){{2,9}}(?:\s+{_AND}{_PART})?{_END}"
@@ -45,20 +37,26 @@ _LISTED = lazy_pattern(
 )
 #: The expected text as what was, as what another thing is near or kin to, or as a part of another name.
 _OTHER = lazy_pattern(
-    rf"{either(FORMER)}[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}{SYMBOL}|{SYMBOL}[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}{either(FORMER)}"
-    rf"|{either(RELATES)}\s*(?:{either(ARTICLES)}\s+)?{SYMBOL}|{SYMBOL}{either(RELATED)}"
-    rf"|{either(NAMES_ANOTHER)}[\s-]{SYMBOL}|{SYMBOL}[\s-](?:jr|sr|ii|iii|iv|junior|senior)\b",
+    rf"{either('former')}[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}{SYMBOL}|{SYMBOL}[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}{either('former')}"
+    rf"|{either('relates')}\s*(?:{either('articles')}\s+)?{SYMBOL}|{SYMBOL}{either('related')}"
+    rf"|{either('names_another')}[\s-]{SYMBOL}|{SYMBOL}[\s-](?:jr|sr|ii|iii|iv|junior|senior)\b",
     re.IGNORECASE,
 )
 #: A clause that says what its subject is, not where it is or what was done to it.
 _SAYS = lazy_pattern(
-    rf"(?:\A|(?<=[.;,:\n!?。，])|\bbut\s)(?P<subject>[^.;,:\n!?。，]{{3,40}}?)\s*{either(STATES)}\s*(?P<value>[^.;,\n。，{SYMBOL[1:-1]}]{{1,40}})(?=[.;,\n。，]|\Z)"
+    rf"(?:\A|(?<=[.;,:\n!?。，])|\bbut\s)(?P<subject>[^.;,:\n!?。，]{{0,40}}?)\s*{either('states')}\s*(?P<value>[^.;,\n。，{SYMBOL[1:-1]}]{{1,40}})(?=[.;,\n。，]|\Z)"
     rf"(?<!{SYMBOL})",
     re.IGNORECASE,
 )
-_PLACED = lazy_pattern(rf"{either(ACCOMPANIES)}|\b(?:to|as|not)\b", re.IGNORECASE)
-_PAST = lazy_pattern(either(FORMER))
-_CIRCUMSTANCE = lazy_pattern(either(ASKS_CIRCUMSTANCE))
+#: The expected text within a clause about another thing.
+_SUBORDINATE = lazy_pattern(
+    rf"[,;]\s*{either('relatives')}(?!\s+{either('states')})[^,;.:!?\n{SYMBOL[1:-1]}]*{SYMBOL}", re.I
+)
+_STATED = lazy_pattern(rf"{either('states')}\s*(?:{either('articles')}\s+)?[\"'*]*\Z", re.IGNORECASE)
+_CONCLUSION = lazy_pattern(rf"{either('concludes')}\s*[:,]?\s*([^.;\n。]+)", re.IGNORECASE)
+_PLACED = lazy_pattern(rf"{either('accompanies')}|\b(?:to|as|not)\b", re.IGNORECASE)
+_PAST = lazy_pattern(either("former"))
+_CIRCUMSTANCE = lazy_pattern(either("asks_circumstance"))
 _WORD = lazy_pattern(r"[^\W\d_]{4,}|[\u3400-\u9fff]{2}")
 #: A line of a list: of other words, or of the expected text.
 _ITEM = lazy_pattern(rf"[\s*•>-]*(?:\d{{1,2}}[.)]\s+)?{_PART}[.,;]?\s*")
@@ -106,19 +104,31 @@ def _says_another(text: str, asked: set[str]) -> bool:
     for match in _SAYS.finditer(text):
         subject, value = match.group("subject", "value")
         is_other = _SYMBOL.search(subject) or _PAST.search(match[0])
-        is_asked = asked.intersection(_WORD.findall(subject)) and not is_other
+        is_pronoun = not match.start() and not content_words(subject) and not is_negated(subject)
+        is_asked = (is_pronoun or asked.intersection(_WORD.findall(subject))) and not is_other
         is_new = set(_WORD.findall(value)) - asked and not _PLACED.search(value)
-        if is_asked and is_new and is_definite(value):
+        if is_asked and is_new and is_definite(value) and not is_negated(value):
             return True
     return False
+
+
+def _concludes_another(text: str, asked: set[str]) -> bool:
+    """Return whether the last conclusion of a text is behind the expected text and has words of its own."""
+    *_, last = ("", *_CONCLUSION.findall(text))
+    return bool(set(_WORD.findall(last)) - asked) and not _SYMBOL.search(last) and is_definite(last)
 
 
 def _read(text: str, asked: set[str]) -> list[Chosen]:
     def unless_asked(match: re.Match[str]) -> str:
         return match[0] if asked.intersection(_WORD.findall(match[0])) else " "
 
-    text = _OTHER.sub(unless_asked, text)
-    if _says_another(text, asked):
+    def unless_stated(match: re.Match[str]) -> str:
+        return match[0] if _STATED.search(match[0][:-1]) else " "
+
+    text = _SUBORDINATE.sub(unless_stated, _OTHER.sub(unless_asked, text))
+    if abstains(text[text.rfind(symbol(0)) :]):
+        return []
+    if _says_another(text, asked) or _concludes_another(text, asked):
         return []
     lines = _QUOTED.sub('"title"', without_notes(text)).split("\n")
     outside_lists = []

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, before_next_question, is_program, unwrapped
+from pytest_adaptive_eval.items.reading.constructions import either
 from pytest_adaptive_eval.items.reading.stated import (
     boxes,
     boxes_end,
@@ -34,9 +35,14 @@ _RESTATED = 200
 #: Lines that display the one between them.
 _DISPLAY = ("", "\\[", "\\]", "$$", "\\)", "\\(", "```")
 #: A sentence that says what something is, and words that make it something else.
-_SAID = lazy_pattern(r"(?P<before>[^\n]{1,160}(?:\b(?:is|are|was|were)|'s|=|:))\s+(?P<answer>[^\n]+)")
+_SAID = lazy_pattern(
+    rf"(?P<before>[^\n]{{0,160}}(?:\b(?:is|are|was|were)|'s|[=:—→➡⇒]"
+    rf"|{either('states mentions')})[*_]*)\s*(?P<answer>[^\n]+)",
+    re.I,
+)
 _UNSURE = lazy_pattern(
-    r"\b(?:not|never|no|nor|neither|if|whether|unless|maybe|perhaps|possibly|might|may|could|would|or|wrong|false|incorrect|unlikely|avoid|eliminated|excluded|rejected"
+    rf"{either('hedges denies not')}|\b(?:not|never|no|nor|neither|if|whether|unless|maybe|perhaps|possibly|might"
+    r"|may|could|would|or|wrong|false|incorrect|unlikely|avoid|eliminated|excluded|rejected"
     r"|hardly|doubt|except|other|instead|some|many|people|they|once|used|formerly|guess|question|who|what|which|why|how)\b|n't\b|\?",
     re.IGNORECASE,
 )
@@ -152,7 +158,7 @@ def _last_line(text: str) -> list[str]:
         if line.strip() not in _DISPLAY:
             lines.append(line)
     last = lines[-1] if lines else ""
-    statement = _SAID.fullmatch(last.strip())
+    statement = _SAID.fullmatch(([*filter(str.strip, _SENTENCE.split(last)), ""][-2:][0]).strip())
     if statement and not _UNSURE.search(statement["before"]):
         return [statement["answer"], last]
     return [last]

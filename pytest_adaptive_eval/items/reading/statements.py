@@ -14,16 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from pytest_adaptive_eval.items.reading.constructions import (
-    AFFIRMS_MORE,
-    DENIES,
-    LINKS,
-    NOT,
-    REMAINS,
-    TAKES_BACK,
-    WRONG,
-    either,
-)
+from pytest_adaptive_eval.items.reading.constructions import either
 from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
 from pytest_adaptive_eval.items.reading.stated import JOINED, announced_places, is_definite
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
@@ -38,8 +29,7 @@ SYMBOL = _S = "[\U00020000-\U000207ff]"
 _MARKS = r"[\s\"'`$*_()\[\]{}<>:.,=~\\/-]"
 _OPEN, _CLOSE = r"[ \"'`$*_(\[{<\\]", r"[ \"'`$*_)\]}>\\]"
 _JOINT = (
-    rf"{_CLOSE}{{0,6}}(?:,? *\b(?P<or>or|oder|ou|или|o|vs\.?)\b|或者?|又は|または"
-    rf"|,? *\b(?:and|as\s+well\s+as|und|et|и|y|e)\b|(?P<bar>[|/;-])|[,&+、和及与]|(?<= ))"
+    rf"{_CLOSE}{{0,6}}(?:,? *(?P<or>{either('or')}|\bof\b)|,? *{either('and')}|(?P<bar>[|/;-])|[,&+、]|(?<= ))"
     rf"(?: *\b(?:(?P<also>or)|and|maybe|perhaps|possibly|even|else|either)\b){{0,2}}{_OPEN}{{0,6}}"
 )
 _NEXT = lazy_pattern(rf"{_JOINT}(?P<symbol>{_S})", re.IGNORECASE)
@@ -48,40 +38,31 @@ _SYMBOL = lazy_pattern(_S)
 _STRONG = lazy_pattern("[\U00020000-\U000203ff]")
 #: Where one statement ends and another begins.
 _BREAK = lazy_pattern(
-    r"\n|(?:\.{2,}|…)\s*|[.!?;](?=[\s)\"'*]|\Z|[^\x00-\x7f])|[。！？；，]|,(?=[\u3000-\uffff])|\s[–]\s|\s?—\s?"
-    r"|(?<!\bif)(?:,|(?<!\s))\s+(?=(?:but|however|hence|thus|therefore|yet|so|sondern|mais|sino|aber|pero)\b)"
+    r"\n|(?:\.{2,}|…)\s*|[.!?;](?=[\s)\"'*]|\Z|[^\x00-\x7f])|[。！？；，]|,(?=[^\x00-ӿ])|\s[–]\s|\s?—\s?"
+    rf"|(?:が|けど|けれど|ので|から)、|(?<!\bif)(?:,|(?<!\s))\s+(?=(?:however|yet)\b|{either('contrasts concludes')})"
     rf"|,\s*(?=(?:(?:while|whereas|although|though|it|that|this|here|actually|wait|no|now|i|we|however|leaving|which)\b|the\s+(?:\w+\s+)?(?:answer|option|choice)\b"
     rf"|{_S}\s*(?:[-:(]|(?:is|was|fits|seems|works|does)\b)))",
     re.IGNORECASE,
 )
-_SURE = (
-    r"(?:therefore|thus|likely|probably|indeed|also|clearly|definitely|certainly|most|simply|obviously|actually|either|both|only"
-    r"|the|a|é|là|to\s+be|option|choice|letter|that|it\s+is|it's)"
-)
+_SURE = rf"(?:{either('surely articles option')}|(?:a|é|là|to\s+be|it\s+is|it's)\b)"
 #: What may stand between words that announce an answer and it.
-_THEN = rf"(?:{_MARKS}|\b{_SURE}\b){{0,12}}"
+_THEN = rf"(?:(?!\n){_MARKS}|\b{_SURE}){{0,12}}"
 _CUE = (
-    r"(?P<firm>\b(?:i|we)(?:'d|'ll|\s+would|\s+will|\s+must|\s+have\s+to|\s+should|\s+can)?(?:\s+therefore|\s+thus)?(?:\s+rather)?\s+"
-    r"(?:choose|chose|pick|select|vote\s+for|prefer|go\s+with|opt\s+for|conclude|meant?|say|guess)\b)"
-    r"|\b(?:thus|so|hence|therefore|then)\b,?(?:\s+the\s+\w+(?:\s+\w+){0,6}\s+(?:is|are))?"
+    rf"(?P<firm>{either('chooses')})|{either('concludes')},?(?:\s+the\s+\w+(?:\s+\w+){{0,6}}\s+(?:is|are))?"
     r"|\b(?:it|that|this)(?:'s|\s+is|\s+(?:must|should|has\s+to|can\s+only)\s+be)(?!\s+(?:like|as))|\bmy\s+(?:\w+\s+)?(?:guess|choice|pick|vote)\s*(?:is|:)?"
-    rf"|{either(REMAINS)}(?:\s+(?:que|nur|noch|solo|only))?"
-    r"|\b(?:leaving|leaves)(?:\s+us)?(?:\s+with)?|(?:故选|应选|因此选|所以选|选择|我选|题选|选)(?!项|择题)|\b(?:edit|correction)\b"
-    r"|(?:而|我认为|答案)是|\b(?:es|est|é|è)\s+(?:la\s+|a\s+)?|\bsondern|\bsino|\bmais|\bmas\b"
+    rf"|{either('remains')}(?:\s+(?:que|nur|noch|solo|only))?|{either('right')}(?:\s+{either('links')})?"
+    rf"|\b(?:leaving|leaves)(?:\s+us)?(?:\s+with)?|\b(?:edit|correction)\b|(?:而|答案)是"
+    rf"|{either('states')}|{either('contrasts only')}"
 )
 _ANNOUNCED = lazy_pattern(rf"(?:{_CUE}){_THEN}(?={_S})", re.IGNORECASE)
-_GOOD = (
-    r"(?:correct|right|best|better|true|accurate|answer|closest|appropriate|likely|suitable|preferred|superior|valid|consistent"
-    r"|plausible|it)"
-)
 _BAD = r"(?:incorrect|wrong|false|untrue|invalid|inaccurate|exception|mistaken)"
 _JUDGED = (
     rf"{_CLOSE}{{0,6}}(?:[:=–—-]\s*|\()\s*(?:correct|right|yes|true|✓|✔|✅|o\b)"
-    rf"|[^\n\U00020000-\U000207ff.!?]{{0,60}}?\b(?:is|are|was|would\s+be|must\s+be|seems|appears\s+to\s+be|should\s+be|looks|remains|es|est|ist|é|è|este)\b"
-    r"(?:\s+(?:therefore|thus|likely|probably|indeed|also|clearly|definitely|the|only|most|one|that\s+is|a|much|to\s+be)){0,5}\s+"
-    rf"(?:{_GOOD}|{_BAD}|most\s+\w+|richtig|correct[ao]|corret[ao]|corretta|vraie?|juste)\b"
-    r"(?!\s+(?:than|for\s+the\s+first|at\s+first))|[^\n\U00020000-\U000207ff.!?]{0,20}?\s(?:fits|works|matches|holds|remains|makes\s+sense|applies|wins)\b(?!\s+(?:at\s+first))"
-    r"|\s*(?:项|选项)?(?:是)?(?:正确|对|最佳)的?|が正しい|\s*✓|\s*✅"
+    rf"|[^\n\U00020000-\U000207ff.!?]{{0,60}}?(?:{either('links')}|\b(?:remains|este)\b)"
+    rf"(?:\s+(?:{either('surely articles')}|(?:the|one|that\s+is|much|to\s+be)\b)){{0,5}}\s+"
+    rf"(?:{either('right')}|{_BAD}\b|most\s+\w+)"
+    rf"(?!\s+(?:than|for\s+the\s+first|at\s+first))|[^\n\U00020000-\U000207ff.!?]{{0,20}}?{either('fits')}(?!\s+(?:at\s+first|not|nicht|niet))"
+    r"|\s*(?:项|选项)?(?:是)?(?:正确|对|最佳)的?|\s*✓|\s*✅"
 )
 #: "A is wrong" is left only where the question asks for what is wrong.
 _VERDICT = lazy_pattern(rf"{_S}(?:{_JUDGED}|\s*[:–-]\s*{_BAD})", re.IGNORECASE)
@@ -92,21 +73,21 @@ _BETTER = lazy_pattern(
     re.IGNORECASE,
 )
 _LEADING = lazy_pattern(
-    rf"(?:{_MARKS}|\b(?:i'd\s+say|(?:i\s+(?:would\s+)?)?(?:think|believe|guess|say|feel)|my\s+(?:best\s+)?guess\s+is|not\s+(?:sure|certain)|probably|maybe|perhaps|most\s+likely|likely"
-    rf"|possibly|option|choice|only|but|and|also|either|both|it\s+(?:could|may|might|can)\s+be|it's|it\s+is|that|is|the|then|yes|sure|edit|no|wait|actually|sorry|hmm+|now|on\s+second\s+thoughts?|correction|rather)\b){{0,16}}(?={_S})",
+    rf"(?:{_MARKS}|{either('surely articles option chooses concludes contrasts states')}"
+    r"|\b(?:(?:i\s+(?:would\s+)?)?(?:think|believe|guess|say|feel)|my\s+(?:best\s+)?guess\s+is|not\s+(?:sure|certain)"
+    r"|and|also|it\s+(?:could|may|might|can)\s+be|it's|it\s+is|edit|no|wait|sorry|hmm+|on\s+second\s+thoughts?|correction|rather)\b){0,16}"
+    rf"(?={_S})",
     re.IGNORECASE,
 )
 #: What follows an option that its statement begins with.
 _ENDED = lazy_pattern(
-    r"[\s\"'`$*_)\]}>]{0,6}(?:[.,:;!?(\n–—=|/\[-]|\Z|[^\x00-\x7f]|\b(?:because|since|as|due|for|i\s+think|i\s+guess|is\s+my)\b)",
+    rf"[\s\"'`$*_)\]}}>]{{0,6}}(?:[.,:;!?(\n–—=|/\[-]|\Z|[^\x00-ӿ]|{either('because')}|\b(?:i\s+think|i\s+guess|is\s+my)\b)",
     re.I,
 )
 _ONLY_SYMBOLS = lazy_pattern(
-    rf"(?:{_MARKS}|\b(?:the|option|choice|either|both|maybe|perhaps|possibly|and|or|also|answer)\b|[|;,&+]|{_S})+", re.I
+    rf"(?:{_MARKS}|{either('option articles surely')}|\b(?:and|or|also|answer)\b|[|;,&+]|{_S})+", re.I
 )
-_CONCLUDED = lazy_pattern(
-    r"\W*(?:so|thus|hence|therefore|based\s+on|in\s+conclusion|overall|in\s+summary)\b", re.IGNORECASE
-)
+_CONCLUDED = lazy_pattern(rf"\W*{either('concludes')}", re.IGNORECASE)
 #: A verdict beside an option. A space or a full stop may be the option's own, unless several options have one.
 _MARKED = lazy_pattern(
     rf"({_S})(?P<mark>[\x20\"'*_)\]]*(?:\?|[:=→|>–—-]+|(?=[.(✓✔✅✗✘❌]|\x20\w|正确|错误))[\x20.|\"'*_(\[]*)(?:(?P<good>correct|right|yes|true|✓|✔|✅|正确)|"
@@ -114,24 +95,24 @@ _MARKED = lazy_pattern(
     re.IGNORECASE | re.MULTILINE,
 )
 _SURELY = lazy_pattern(r"[?:=→|>✓✔✅✗✘❌–—-]")
-_CONTRAST = lazy_pattern(r"\W*(?:but|however|so|therefore|thus|hence|yet)\b", re.IGNORECASE)
+_CONTRAST = lazy_pattern(rf"\W*(?:{either('contrasts concludes')}|(?:however|yet)\b)", re.IGNORECASE)
 #: Statements that affirm nothing.
 _SUPPOSED = lazy_pattern(
-    r"^\W*(?:(?:but|so|and|now|even|only|then)\s+)*if\b(?!\s+(?:we|you|i)\b)|\bif\b(?!\s+(?:we|you|i)\b).*\b(?:would|were|had)\b|\b(?:would|were|had)\b.*\bif\b(?!\s+(?:we|you|i)\b)|\b(?:suppose|supposing|assum(?:e|ing)|unless(?!\s+(?:we|you|i)\b)|whether|otherwise|imagine|it\s+depends)\b|\bwould\s+be\s+(?:right|correct|true)\s+if\b|如果|假如|若是",
+    r"^\W*(?:(?:but|so|and|now|even|only|then)\s+)*if\b(?!\s+(?:we|you|i)\b)|\bif\b(?!\s+(?:we|you|i)\b).*\b(?:would|were|had)\b|\b(?:would|were|had)\b.*\bif\b(?!\s+(?:we|you|i)\b)|\b(?:suppose|supposing|assum(?:e|ing)|unless(?!\s+(?:we|you|i)\b)|whether|otherwise|imagine|it\s+depends)\b|\bwould\s+be\s+(?:right|correct|true)\s+if\b"
+    rf"|^\W*{either('supposes')}",
     re.IGNORECASE,
 )
-_CONCESSION = lazy_pattern(
-    r"\W*(?:but\s+)?(?:although|(?:even\s+)?though|while|whereas|despite|since|because|as)\b[^,]*,", re.I
-)
+_CONCESSION = lazy_pattern(rf"\W*(?:{either('contrasts')}\s+)?{either('concedes because')}[^,]*,", re.I)
 _CONCEDED = lazy_pattern(
-    r"^\W*(?:(?:but|and|so)\s+)?(?:(?:although|though|even\s+though|while|whereas|despite)\b[^,]*$|many|most\s+(?:people|would)|some|one\s+(?:might|may|could|would)|you\s+(?:might|may|could|would)"
+    r"^\W*(?:(?:but|and|so)\s+)?(?:many|most\s+(?:people|would)|some|one\s+(?:might|may|could|would)|you\s+(?:might|may|could|would)"
     r"|people|anyone|at\s+first|initially|first|originally|i\s+(?:\w+\s+)?(?:thought|was\s+going|have\s+said|considered|wanted))\b"
+    rf"|{either('seemed')}|^\W*{either('concedes')}[^,]*$"
     rf"|^\W*(?:between|of|among)\s+(?:\w+\s+){{0,2}}{_S}"
     rf"|{_S}[^\n\U00020000-\U000207ff.,(]{{0,30}}\b(?:are|is|seems?|looks?)\s+(?:both\s+|all\s+|equally\s+|very\s+|also\s+|a\s+)*(?:tempting|plausible|possible|close|candidates?|contenders?)\b|\b(?:(?<!second\s)thought|as\s+likely\s+as|need\s+to|have\s+to\s+(?:choose|decide)\s+between|choose\s+between|at\s+first|(?:often|commonly|frequently|usually)\s+(?:attributed|named|said|called|thought)|(?:(?<!no\s)doubt|unlikely|false|wrong|untrue)\s+that)\b|\blet(?:'s|\s+me|\s+us)\s+(?:look|consider|start|check|see|examine|begin)\b",
     re.IGNORECASE,
 )
 _CORRECTION = lazy_pattern(
-    rf"^\W*(?:(?:but|hm+|oh|ah|and)\b\W*)*{either(TAKES_BACK)}"
+    rf"^\W*(?:(?:but|hm+|oh|ah|and)\b\W*)*{either('takes_back')}"
     r"|\b(?:that|this|it)(?:'s|\s+is|\s+was|\s+would\s+be)\s+(?:a\s+mistake|wrong|incorrect|not(?:\s+(?:right|correct|true))?\s*[.!]?\s*$)",
     re.IGNORECASE,
 )
@@ -154,15 +135,15 @@ _REJECTED = lazy_pattern(
 #: The same by what the option is not.
 _IS_NOT = lazy_pattern(
     rf"{_S}{_CLOSE}{{0,6}}(?:\b(?:is|was|does|do|did|can|could|would|will|has|may|might|should)(?:n't|\s+not|not|\s+never|\s+neither)\b"
-    rf"|{either(LINKS)}\s+(?:es\s+|het\s+|das\s+)?{either(NOT)}|{either(NOT)}\s+{either(LINKS)}|n'\w+\s+pas\b|ne\s+\S+\s+pas\b|[はが][^\n.;,。]{{0,8}}(?:ない|ません)|不[是对会])"
-    rf"(?!\s+(?:{either(AFFIRMS_MORE, WRONG)}|bad\b))[^\n.;,\U00020000-\U000207ff]{{0,80}}|{_S}\s+never\b",
+    rf"|{either('links')}\s+(?:es\s+|het\s+|das\s+)?{either('not')}|{either('not')}\s+{either('links')}|n'(?:en\s+)?\w+\s+pas\b|ne\s+(?:\S+\s+)?\S+\s+pas\b|[はが][^\n.;,。]{{0,8}}(?:ない|ません)|并?不[是对会算属])"
+    rf"(?!\s+(?:{either('only certain wrong')}|bad\b))[^\n.;,\U00020000-\U000207ff]{{0,80}}|{_S}\s+never\b",
     re.IGNORECASE,
 )
 #: Options that are denied together.
 _DENIED_LIST = lazy_pattern(
     rf"\b(?:(?:none\s+of|neither|nor|rul(?:e[sd]?|ing)\s+out|eliminat\w+|exclud\w+|except){_MARKS}{{1,6}}|(?:incorrect|wrong|false|rejected|eliminated|ruled\s+out)\s*:\s*)"
     rf"{_S}(?:{_CLOSE}{{0,4}}(?:,|,?\s+(?:and|or|nor))\s*{_OPEN}{{0,4}}{_S})+"
-    rf"|{either(DENIES)}{_MARKS}{{0,6}}{_S}(?:{_CLOSE}{{0,4}},\s*{_OPEN}{{0,4}}{_S}){{0,9}}{_CLOSE}{{0,4}},?\s*{JOINED}\s*{_OPEN}{{0,4}}{_S}",
+    rf"|{either('denies')}{_MARKS}{{0,6}}{_S}(?:{_CLOSE}{{0,4}},\s*{_OPEN}{{0,4}}{_S}){{0,9}}{_CLOSE}{{0,4}},?\s*{JOINED}\s*{_OPEN}{{0,4}}{_S}",
     re.IGNORECASE,
 )
 #: What is left when all others are ruled out.

@@ -5,16 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-from pytest_adaptive_eval.items.reading.constructions import (
-    BECAUSE,
-    CONCLUDES,
-    CONTRASTS,
-    EXISTS,
-    FORMER,
-    PAST,
-    SHOWN,
-    either,
-)
+from pytest_adaptive_eval.items.reading.constructions import WORDS, either
 from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
 from pytest_adaptive_eval.items.reading.restating import content_words, is_negated, is_uncertain
@@ -22,53 +13,34 @@ from pytest_adaptive_eval.items.reading.stated import without_notes
 from pytest_adaptive_eval.items.reading.statements import Chosen, read_statements, symbol
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-_YES = (
-    "stimmt|genau|exactement|c'est vrai|exacto|esatto|exato|klopt|zgadza się|"
-    "yes|yeah|yep|yup|true|correct|affirmative|right|entailment|是的|是|对的|对|正确|有|可以|sí|si|verdadero|"
-    "cierto|correcto|हाँ|हां|सही|सत्य|نعم|صحيح|صواب|oui|vrai|exact|sim|verdadeiro|correto|да|верно|правда|истина|"
-    "はい|真|正しい|ja|wahr|richtig|korrekt|예|네|참|맞습니다|ya|benar|sì|vero|হ্যাঁ|সত্য|evet|doğru|có|đúng|tak|"
-    "prawda|natürlich|selbstverständlich|bien sûr|bien sûr que oui|claro|claro que sí|por supuesto|certo|"
-    "certamente|claro que sim|natuurlijk|jazeker|waar|oczywiście|当然|没错|そうです|もちろん"
-)
-_NO = (
-    "stimmt nicht|negativo|negativ|"
-    "no|nope|false|incorrect|negative|wrong|untrue|contradiction|不是|不对|不正确|错误|错|否|没有|不|falso|"
-    "incorrecto|नहीं|गलत|असत्य|لا|خطأ|non|faux|não|нет|неверно|ложь|いいえ|偽|誤り|間違い|nein|falsch|아니요|"
-    "아니오|거짓|tidak|salah|না|মিথ্যা|hayır|yanlış|không|sai|nie|fałsz|keineswegs|natürlich nicht|pas du tout|"
-    "bien sûr que non|en absoluto|claro que no|por supuesto que no|affatto|certo che no|claro que não|"
-    "de modo algum|nee|onwaar|natuurlijk niet|zeker niet|wcale nie|oczywiście że nie|当然不是|違います|"
-    "ちがいます"
-)
-_UNKNOWN = (
-    "unknown|uncertain|undetermined|undecided|indeterminate|neutral|maybe|not given|not enough information|"
-    "cannot be determined|can't be determined|can not be determined|cannot say|unclear|"
-    "未知|不确定|无法确定|desconocido|"
-    "inconnu|unbekannt|неизвестно|不明|알 수 없음"
-)
 _AFTER = r"(?![^\W\d_])"
 _BEFORE = r"(?<![^\W_])"
 
 
-def _pattern(words: str) -> str:
+def _pattern(name: str) -> str:
     """Return a pattern of whole words; scripts without spaces have no borders of words."""
     spaced: list[str] = []
     others: list[str] = []
-    for word in sorted(words.split("|"), key=len, reverse=True):
+    for word in sorted("|".join(WORDS[name].values()).split("|"), key=len, reverse=True):
         (others if "\u2e80" <= word[0] <= "\uffff" else spaced).append(re.escape(word))
     return "|".join(filter(None, (f"{_BEFORE}(?:{'|'.join(spaced)}){_AFTER}", "|".join(others))))
 
 
 _TOKEN = lazy_pattern(
-    rf"(?P<unknown>{_pattern(_UNKNOWN)})|(?P<no>{_pattern(_NO)})|(?P<yes>{_pattern(_YES)})", re.IGNORECASE
+    rf"(?P<unknown>{_pattern('says_unknown')})|(?P<no>{_pattern('says_no')})|(?P<yes>{_pattern('says_yes')})",
+    re.IGNORECASE,
 )
 #: What is before and after a word that is an answer: "no" before another word mostly is none, nor is "on the right".
 _BEFORE_WORD = lazy_pattern(
     r"(?:\A|[^\w\s]|\n|\b(?:is|was|be|say|think|believe|guess|so|thus|hence|therefore|answer|probably|likely|definitely|clearly|actually"
-    r"|certainly|indeed|also|it's|that's|a|an|or|and|but|not|either|maybe|with|response|es|est|é|è|ist|lautet|initially|edit|wait|oh|well|hmm|ah|are|that)\s)\s*\Z",
+    r"|certainly|indeed|also|it's|that's|a|an|or|and|but|not|either|maybe|with|response|es|est|é|è|ist|lautet"
+    r"|initially|edit|wait|oh|well|hmm|ah|are|that|que|di|dass|че)\s"
+    rf"|(?:{either('states links chooses concludes surely contrasts and')})\s?)\s*\Z",
     re.IGNORECASE,
 )
 _AFTER_WORD = lazy_pattern(
-    r"\s*(?:[^\w\s]|\n|\Z|[^\x00-\x7f])|\s+(?:it|there|that|this|i|we|you|he|she|they|the|or|and|because|since|but|is|would|rather|nor|indeed|of|definitely)\b",
+    r"\s*(?:[^\w\s]|\n|\Z|[^\x00-\x7f])|\s+(?:it|there|that|this|i|we|you|he|she|they|the|or|and|because|since"
+    rf"|but|is|would|rather|nor|indeed|of|definitely|hoor|wirklich|eh)\b|\s+{either('because contrasts and')}",
     re.IGNORECASE,
 )
 _COPULA = r"(?:is|was|are|were|does|do|did|can|could|would|will|has|have)"
@@ -77,10 +49,13 @@ _SUBJECT = r"(?:it|that|this|there|he|she|they|the\s+(?:statement|claim|sentence
 _PHRASE = lazy_pattern(
     r"(?P<none>\b(?:yes|no)\s+(?:is|would\s+be|seems)\s+(?:\w+ly\s+)?(?:wrong|incorrect|false|not)\b|\bno\s+way\s+(?:to|of)\b"
     r"|\bno\s+(?:\w+\s+){0,2}(?:idea|clue|comment|answer|opinion|information|data|evidence|image|one|conclusion|response|reply)\b|\bnobody\b"
-    r"|\bno\s+(?:lo\s+s|s[eé]\b|hay|es\s+posible|tengo)|\bnão\s+s|\bnon\s+lo|\bнет\s+\w|لا\s+أ[عد]|\bkhông\s+\w|\bnie\s+w|不知|没有信|\bno\s+doubt|पता\s+नहीं)"
+    r"|\bno\s+(?:lo\s+s|s[eé]\b|hay|es\s+posible|tengo)|\bnão\s+s|\bnon\s+lo\s+so\b|\bнет\s+\w|لا\s+أ[عد]|\bkhông\s+\w|\bnie\s+w|不知|没有信|\bno\s+doubt|पता\s+नहीं)"
     r"|(?P<no>\bnot\s+(?:really|at\s+all|quite|exactly|necessarily)\b|\b(?:certainly|definitely|absolutely|of\s+course|probably|likely|clearly|obviously|i\s+(?:think|believe|guess|say)"
     r"|i'?m\s+afraid)\s+not\b(?=\W|$)(?!\s+\w)|\bi\s+(?:do\s+not|don't)\s+(?:think|believe)\s+so\b|(?:^|(?<=[.!?]\s))(?:never|none|nah|no\s+way|nee|not\s+that\s+i\s+can\s+see|not\s+in\s+(?:this|the)\s+\w+)\b(?=\W*$)|\bstimmt\s+nicht\b"
-    rf"|\b(?:{_SUBJECT}(?:'s|\s+{_COPULA})(?:\s+not|n't)|{_SUBJECT}\s+cannot)(?:\s+\w+ly)?(?:\s+(?:true|correct|right|accurate|the\s+case|there|visible|present))?(?=\s*(?:[.,;!\n]|$)))"
+    rf"|\b(?:{_SUBJECT}(?:'s|\s+{_COPULA})(?:\s+not|n?'t)|{_SUBJECT}\s+cannot)(?:\s+\w+ly)?(?:\s+(?:true|correct|right|accurate|the\s+case|there|visible|present))?(?=\s*(?:[.,;!\n]|$))"
+    rf"|{either('not')}\s+{either('links')}(?:\s+\w+)?\s+{either('right')}"
+    rf"|{either('not')}\s+(?:lo\s+)?{either('states links')}(?=\s*(?:[.;!\n]|$))"
+    rf"|{either('states links')}\s+(?:es\s+|das\s+|het\s+)?{either('not')}(?=\s*(?:[.;!\n]|$)))"
     r"|(?P<yes>(?:^|(?<=[.!?:]\s))(?:indeed|certainly|definitely|absolutely|of\s+course|sure|surely)\b(?=[.!]?\s*\Z|[,.!]?\s+(?:there|it|yes|the)\b)|\bi\s+(?:think|believe|guess)\s+so\b|\bdas\s+stimmt\b(?!\s+nicht)"
     rf"|\b{_SUBJECT}(?:'s|(?:\s+\w+ly)?\s+{_COPULA})(?:\s+indeed)?(?:\s+the\s+case)?(?=\s*(?:[.!\n]|$)))",
     re.IGNORECASE | re.MULTILINE,
@@ -92,15 +67,20 @@ _EXISTS = lazy_pattern(
     re.IGNORECASE | re.MULTILINE,
 )
 _DENIED = lazy_pattern(r"\bno\b|not\b|n't\b", re.IGNORECASE)
-_SHOWN = lazy_pattern(either(SHOWN), re.IGNORECASE)
+_SHOWN = lazy_pattern(either("shown"), re.IGNORECASE)
 #: A question for what is there, and statements about it in other languages, whose nouns cannot be compared with it.
 _ASKS_EXISTENCE = lazy_pattern(r"\b(?:is|are)\s+there\b", re.IGNORECASE)
-_EXISTS_ELSEWHERE = lazy_pattern(either(EXISTS), re.IGNORECASE)
+_EXISTS_ELSEWHERE = lazy_pattern(either("exists"), re.IGNORECASE)
 _VALUES = ("yes", "no", "unknown")
 #: Where a clause ends, and the questions of a prompt.
-_SEPARATOR = lazy_pattern(rf"[.,;:!?\n。，！？]|{either(BECAUSE, CONTRASTS, CONCLUDES)}|\Z", re.IGNORECASE)
+_SEPARATOR = lazy_pattern(
+    rf"[.,;:!?\n。，！？]|{either('because contrasts concludes')}|\b(?:and|und)\b|\Z", re.IGNORECASE
+)
 _ASKED = lazy_pattern(r"[^.!?\n。！？]+[?？]")
-_PAST = lazy_pattern(either(FORMER, PAST), re.IGNORECASE)
+#: A verb that a text repeats from its question.
+_ECHO = lazy_pattern(r"\W*(?:[a-zà-ӿ]{4,}|\w{0,2}[过了有会能])\W*", re.IGNORECASE)
+_ASKS_OR = lazy_pattern(either("or"), re.IGNORECASE)
+_PAST = lazy_pattern(either("former past"), re.IGNORECASE)
 
 
 def _kind(match: re.Match[str]) -> str:
@@ -126,7 +106,7 @@ def _symbols(text: str, question: str) -> str:
     def word(match: re.Match[str]) -> str:
         before = text[max(0, match.start() - 24) : match.start()]
         alone = _BEFORE_WORD.search(before) and _AFTER_WORD.match(text, match.end())
-        if alone or match["unknown"]:
+        if alone or match["unknown"] or " " in match[0]:
             return symbol(_VALUES.index(_kind(match)))
         return match[0]
 
@@ -159,7 +139,10 @@ def _restated(text: str, question: str) -> str:
         supposed = is_uncertain(said) or (supposed and mark == ",")
         mark = separator[0]
         unsure = supposed or (_PAST.search(said) and not _PAST.search(asked))
-        is_statement = (elsewhere or (repeats and in_order)) and not unsure and mark != "?"
+        is_echo = (
+            not place[0] and _ECHO.fullmatch(said) and said.strip().lower() in asked and not _ASKS_OR.search(asked)
+        )
+        is_statement = (elsewhere or is_echo or (repeats and in_order)) and not unsure and mark != "?"
         if is_statement and said.strip() not in told:
             found = place
     if found is None:
@@ -170,7 +153,7 @@ def _restated(text: str, question: str) -> str:
 
 def _words(text: str) -> list[str]:
     """Return the words of a text that mean something, in order, without those for where it is seen."""
-    return content_words(_SHOWN.sub(" ", text))
+    return content_words(text)
 
 
 def _values(text: str, question: str = "") -> list[str]:

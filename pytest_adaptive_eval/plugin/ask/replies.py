@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from pytest_adaptive_eval import clock
+from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item, cut_text
 from pytest_adaptive_eval.models.base import Completion, RequestLog
 
@@ -45,6 +46,11 @@ def calls_seen(funcargs: dict[str, Any], name: str, log: RequestLog) -> Iterator
         name: Name of the model's fixture among the arguments.
     """
     model = funcargs.get(name)
+    if isinstance(model, str):
+        raise ConfigError(
+            f"the fixture {name} returned the text {model!r:.80}, expected a model: return load_model({model!r:.80}), "
+            "or a CallableModel of your function"
+        )
     if model is None or RequestLog.sees(model):
         yield
         return

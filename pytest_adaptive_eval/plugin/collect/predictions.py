@@ -140,7 +140,7 @@ class _Choice:
             source = earlier.source
             self.remarks.append(
                 f"{interview.name}: {source.label} has {counted(source.answers, 'answer')} of this bank, and would "
-                f'save about {saving:.0%} of the questions as predictions: write predict_from = "history"'
+                f'save about {100 * saving:.0f} % of the questions as predictions: write predict_from = "history"'
             )
         return None
 

@@ -103,7 +103,7 @@ def test_the_ini_names_the_model(recorded: Any) -> None:
     [
         ("[[eval]\n", "adaptive-eval.toml: not readable as TOML: *line 1*"),
         ("", "adaptive-eval.toml: no evaluation; write ??eval??*"),
-        ("[other]\n", "adaptive-eval.toml: unknown table 'other'*"),
+        ("[other]\n", "adaptive-eval.toml:1: unknown table 'other'*"),
         (
             '\n[[eval]]\nbank = "toy.jsonl"\nbudgett = 3',
             "adaptive-eval.toml:4: unknown setting 'budgett'; did you mean *",

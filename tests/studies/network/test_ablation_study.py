@@ -104,7 +104,7 @@ def test_an_interviewer_is_swapped(lab: Any, server: PeerServer) -> None:
     assert min(values["weak interviewer"]["error_rate of addition"]) > 0.3
     assert "area of second" in values["weak interviewer"]
     page = (lab.path / "page.html").read_text()
-    for part in ("What changed?", "weak interviewer", "error_rate of addition", "Student"):
+    for part in ("Changes", "weak interviewer", "error_rate of addition", "Student"):
         assert part in page
 
 

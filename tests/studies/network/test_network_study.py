@@ -101,10 +101,10 @@ def test_gates_on_energy_and_areas(lab: Any, server: PeerServer) -> None:
     assert "web (network): energy of pupil ." in text
     assert 5 <= text.count("web: reply ") <= 10
     page = (lab.path / "page.html").read_text()
-    assert "At which level of second does accuracy fall?" in page
+    assert "Accuracy by level: second" in page
     assert page.count("Share right by level") == 2
     for part in (
-        "Which nodes did the interviewee reach?",
+        "Nodes reached",
         "Nodes",
         "area under the accuracies",
         "From the interviewee to the last nodes",

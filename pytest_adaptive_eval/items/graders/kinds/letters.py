@@ -13,12 +13,15 @@ from pytest_adaptive_eval.items.reading.truth import read_truth, truth_of
 def _choice(question: Asked, text: str) -> float:
     """Return 1 for the letter of a right choice ("B", "(B) blue", "the answer is B") or its text."""
     chosen = read_choice(text, question.choices, question.prompt).value
-    return float(chosen is not None and chosen in [choice_of(answer, question.choices) for answer in question.answers])
+    return float(
+        chosen is not None
+        and chosen in [choice_of(answer, question.choices, question.prompt) for answer in question.answers]
+    )
 
 
 def _check_choice(question: Asked, answer: str) -> str:
     plain = (*question.choices, *ascii_uppercase[: len(question.choices)])
-    if answer not in plain and choice_of(answer, question.choices) is None:
+    if answer not in plain and choice_of(answer, question.choices, question.prompt) is None:
         count = len(question.choices)
         expected = "a letter"
         if count:

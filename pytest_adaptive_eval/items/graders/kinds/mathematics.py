@@ -39,13 +39,14 @@ def _math(question: Asked, text: str) -> float:
     expression = read_expression(text, equation=any(map(is_equation, question.answers))).value
     numbers = []
     for answer in question.answers:
-        if is_lone_number(answer) and (number := expected_number(answer)):
+        bare = canonical_expression(answer)
+        if is_lone_number(bare) and (number := expected_number(bare)):
             numbers.append(number)
     if len(numbers) == len(question.answers) and "!" not in (expression or ""):
         read = read_number(text, question.prompt).value or Number(())
         is_equal = any(same_number(number, read) for number in numbers)
-        if is_equal or (read.values and not read.unit):
-            return float(is_equal)
+        if is_equal:
+            return 1.0
     return float(expression is not None and any(_equal(answer, expression) for answer in question.answers))
 
 

@@ -9,19 +9,11 @@ from collections import Counter
 
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters, whole_words, without_reasoning
-from pytest_adaptive_eval.items.reading.constructions import (
-    BECAUSE,
-    CONTRASTS,
-    CORRECTS,
-    DENIES,
-    ENDS,
-    HEDGES,
-    TAKES_BACK,
-    either,
-)
+from pytest_adaptive_eval.items.reading.constructions import either
 from pytest_adaptive_eval.items.reading.part import gives_part, with_symbols
 from pytest_adaptive_eval.items.reading.reader import stated_texts, states_answer
 from pytest_adaptive_eval.items.reading.restating import restates
+from pytest_adaptive_eval.items.reading.stated import JOINED
 from pytest_adaptive_eval.items.reading.statements import SYMBOL, symbol
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
@@ -31,18 +23,47 @@ _SHOUTED = re.compile(r"(?<![^\s\"'(\[])(?:A|AN|THE)\s+(?=\W?[^\W_]{2})")
 _PUNCTUATION = set(string.punctuation) | set("‘’´`“”„«»–—…。，！？；：、（）《》【】")
 #: What follows an answer and is no part of it: its reason, a remark in brackets, or the end of a polite sentence.
 _ADDED = lazy_pattern(
-    rf"(?:[,;]?\s{either(BECAUSE)}\s.*"
-    rf"|\s*\((?![^()]*{either(CORRECTS, HEDGES)})[^()]*\s[^()]*\)|{either(ENDS)})?[\s.!*_]*\Z",
+    rf"(?:[,;]?\s{either('because')}\s.*"
+    rf"|\s*\((?![^()]*{either('corrects hedges')})[^()]*\s[^()]*\)|{either('ends')})?[\s.!*_]*\Z",
     re.DOTALL,
 )
+#: An answer beside another one.
+_BESIDE = lazy_pattern(
+    rf"{SYMBOL}\W*(?:[/;&]|\b{JOINED}\b)\s*\w|\w\s*(?:[/;&]|\b{JOINED})\W*{SYMBOL}|{SYMBOL}\s*,\s*\w+\W*\Z"
+)
 #: What a statement denies before it goes on with what it affirms.
-_CONTRASTED = lazy_pattern(rf"\A\W*{either(DENIES)}[^.;\n{SYMBOL[1:-1]}]*[,\s]{either(CONTRASTS)}\s")
+_CONTRASTED = lazy_pattern(rf"\A\W*{either('denies')}[^.;\n{SYMBOL[1:-1]}]*[,\s]{either('contrasts')}\s")
 _STATEMENT = lazy_pattern(r"(?<=[^\W\d])[.!?](?=\s)|[.!?]\Z|\n|[。！？;]")
-_TAKEN = lazy_pattern(rf"[-*•\d]|\W*{either(TAKES_BACK, CORRECTS, CONTRASTS, HEDGES)}")
+_TAKEN = lazy_pattern(rf"[-*•\d]|\W*{either('takes_back corrects contrasts hedges')}")
 #: Characters from which what follows a statement explains it; less may be another answer.
 _EXPLANATION = 12
 #: Key of ``meta`` with which `contains` accepts an answer within a word.
 _WITHIN_WORDS = "within_words"
+#: A name, and a clause behind it of which the answer is the subject.
+_NEXT_CLAUSE = (
+    r"(?P<before>\S+)\s(?P<name>(?:[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+\s?){{1,4}})[;,]\s(?:[^\W\d_]{{1,4}}\s)?"
+    r"{key}(?=\s[a-zß-öø-ÿа-я])"
+)
+_NO_VERB = lazy_pattern(either("articles accompanies relates denies"), re.IGNORECASE)
+_NAME = r"[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+"
+#: Members of a list: characters without spaces, names, or words.
+_UNSPACED, _NAMES, _WORDS = (
+    lazy_pattern(
+        rf"(?<!\w)(?:{one}(?:{comma}{one})*?{last}{one}|{one}(?:{comma}{one}){{2,9}})(?!\w)|\A{one}\sof\s{one}\W*\Z"
+    )
+    for one, comma, last in (
+        (r"[\u3400-\u9fff\u30a0-\u30ff]{2,10}?", "、", rf"(?:{either('and or')})"),
+        (
+            rf"{_NAME}(?:\s(?:[a-z]{{1,3}}\s)?{_NAME}){{0,3}}",
+            r",\s(?:an?\s|à\s)?",
+            rf",?\s{either('and or')}\s(?:an?\s|à\s)?",
+        ),
+        (r"[^\W\d_]+", r",\s", rf",\s[^\W\d_]+,?\s{either('and or')}\s"),
+    )
+)
+_ASKS_WHO = lazy_pattern(either("asks_who"), re.IGNORECASE)
+#: What makes another name of a name in Chinese and Japanese, behind it.
+_UNSPACED_NAME = r"(?<=[\u3400-\u9fff])[\u30a1-\u30fa\u30fc]{2,}|[区县岸路街站港]"
 
 
 def folded(text: str) -> str:
@@ -105,7 +126,7 @@ def _restates(marked: str, question: str) -> bool:
     said = _CONTRASTED.sub("", _ADDED.sub("", first))
     if not said.isprintable():  # a half of a character, or a control code, is no word of the question
         return False
-    if said.count(symbol(0)) != 1 or is_taken or is_asked or states_answer(marked):
+    if said.count(symbol(0)) != 1 or is_taken or is_asked or _BESIDE.search(said) or states_answer(marked):
         return False
     return restates(said.replace(symbol(0), " "), folded(question))
 
@@ -121,15 +142,31 @@ def _contains(question: Asked, text: str) -> float:
     return float(gives_part(_lines(text), answers, folded(question.prompt), within_words=part))
 
 
+def _list_of(answer: str) -> re.Pattern[str]:
+    """Return the pattern of lists whose members are written as an answer is."""
+    if answer[:1] > "\u2e80":
+        return _UNSPACED
+    return _NAMES if answer[:1].isupper() else _WORDS
+
+
 def _without_longer_names(text: str, question: Asked) -> str:
     """Return a text without names that begin as an accepted one and go on: "Ada Finch Miller" is not "Ada Finch"."""
-    known = set(normal_words(" ".join((question.prompt, *question.answers))))
+    asked = set(normal_words(" ".join((question.prompt, *question.answers))))
 
     def unless_asked(match: re.Match[str]) -> str:
-        return match[0] if known.intersection(normal_words(match[1])) else "..."
+        return match[0] if asked.intersection(normal_words(match[1])) else "..."
+
+    def unless_named(match: re.Match[str]) -> str:
+        is_other = not _NO_VERB.fullmatch(match["before"]) and not asked.intersection(normal_words(match["name"]))
+        return f"{match['name']}, ..." if is_other else match[0]
 
     for answer in question.answers:
-        if answer[:1].isupper() and not text.isupper():
+        text = re.sub(rf"{re.escape(answer)}(?:{_UNSPACED_NAME})", "...", text)
+        for listed in _list_of(answer).findall(text):
+            if answer in listed:
+                text = text.replace(listed, "...")
+        text = re.sub(_NEXT_CLAUSE.format(key=re.escape(answer)), unless_named, text)
+        if answer[:1].isupper() and not text.isupper() and (" " in answer or not _ASKS_WHO.search(question.prompt)):
             text = re.sub(rf"\b{re.escape(answer)}[ -]([A-Z][^\W\d_]+)\b(?! [A-Z])", unless_asked, text)
     return text
 
