@@ -225,7 +225,7 @@ def _are_asked(fields: Mapping[str, Any]) -> bool:
 def propose(
     records: Sequence[TableRecord], given: ItemMapping, keys: Iterable[str] = (), ignore: Iterable[str] = ()
 ) -> ItemMapping:
-    """Return a mapping whose keys that were not given, or those of `keys`, follow from the names of other fields."""
+    """Return a mapping whose missing keys, or the ones in `keys`, follow from the names of other fields."""
     fields = _Fields(records, used_fields(records, given) | set(ignore))
     mapping = given
     for key in keys or _FOUND:
@@ -590,7 +590,7 @@ def _may_be_needed(name: str, values: Sequence[Any]) -> bool:
 
 
 def _is_marked(value: Any) -> bool:
-    """Return whether a value is alternatives, the right ones of which are marked."""
+    """Return whether a value is alternatives with the right ones marked."""
     is_object = isinstance(value, Mapping) or (bool(entries_of(value)) and isinstance(value[0], Mapping))
     return is_object and bool(read_choices(value, ()).right)
 

@@ -336,7 +336,7 @@ def choice_of(answer: str, choices: Sequence[str] = (), question: str = "") -> C
     """Return the choices that an expected answer names by text, letter or letters, or None.
 
     Args:
-        question: Text that may show the choices with other labels, such as digits, of which the answer is one.
+        question: Text that may show the choices with other labels, such as digits. The answer may then be a digit.
     """
     listed = _listed(tuple(choices))
     answer = plain_characters(answer).strip()
