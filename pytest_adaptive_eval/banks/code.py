@@ -53,7 +53,7 @@ def calls_of_tests(tests: str, function: str) -> list[dict[str, Any]]:
     try:
         tree = ast.parse(tests)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise BankError(f"its tests are no Python ({error})") from None
+        raise BankError(f"its tests are not Python ({error})") from None
     calls: list[dict[str, Any]] = []
     # the function `check` stands for its statements
     bodies = (s.body if isinstance(s, ast.FunctionDef) and s.name == "check" else [s] for s in tree.body)

@@ -9,7 +9,7 @@
     $key, $value, $parent, $outer, $file, $folder, $set, $line      place of the record
     'a text', `0.5`              a constant
     {context} {question}         a text with expressions in braces
-    at(choices, answer_index)    a function, see `FUNCTIONS`; those of JMESPath too
+    at(choices, answer_index)    a function, see `FUNCTIONS`, or one of JMESPath
     pred == answer, verdict != 'F'                          true or false, of texts too; missing where either is
 
 Nothing in an expression calls code, reads a file or loops without end. A missing first argument makes the value of a

@@ -135,8 +135,8 @@ def parse_item(
 
 def _has_id_alone(fields: _Fields) -> bool:
     """Return whether an item asks and expects nothing: it has an id, and at most a category and metadata."""
-    said = (fields.prompt, fields.messages, fields.images, fields.choices, fields.turns, fields.tools, fields.answer)
-    return bool(fields.id) and not any(said) and fields.grader is msgspec.UNSET
+    content = (fields.prompt, fields.messages, fields.images, fields.choices, fields.turns, fields.tools, fields.answer)
+    return bool(fields.id) and not any(content) and fields.grader is msgspec.UNSET
 
 
 def _fields(text: bytes | str, where: str) -> _Fields:

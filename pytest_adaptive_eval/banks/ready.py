@@ -119,8 +119,8 @@ def join_ready(ready: ReadyBank, ids: Sequence[str]) -> Joined:
     Raises:
         BankError: The ready bank has none of the ids.
     """
-    known = [ready.items[name] for name in ids if name in ready.items]
-    if not known:
+    joined_rows = [ready.items[name] for name in ids if name in ready.items]
+    if not joined_rows:
         raise BankError(
             f"none of the items, such as {ids[0]!r}, is in the ready bank {ready.name!r}, whose ids, such as "
             f"{next(iter(ready.items))!r}, are of the form {ready.ids}: give --set id=FIELD"
@@ -128,10 +128,10 @@ def join_ready(ready: ReadyBank, ids: Sequence[str]) -> Joined:
     medians = np.median(np.array(list(ready.items.values())), axis=0)
     parameters = np.array([ready.items.get(name, medians) for name in ids])
     settings: dict[str, Any] = {"model": ready.model}
-    if len(known) == len(ids) == len(ready.items):
+    if len(joined_rows) == len(ids) == len(ready.items):
         settings["subjects"] = [subject.name for subject in ready.subjects]
         settings["accuracies"] = [subject.accuracy for subject in ready.subjects]
-    return Joined(parameters[:, 0], parameters[:, 1], len(known), settings)
+    return Joined(parameters[:, 0], parameters[:, 1], len(joined_rows), settings)
 
 
 def ready_name(path: str | Path) -> str:

@@ -71,7 +71,7 @@ class TableRecord(NamedTuple):
 
 
 class SeveralRows(ResponsesError):
-    """Records in several places, of which one is wanted.
+    """Records in several places, where one is needed.
 
     Args:
         places: Values of the setting ``rows``, the usual one first.
@@ -396,7 +396,7 @@ def _side_by_side(record: TableRecord, keys: Sequence[str]) -> Iterator[TableRec
 def _descend(record: TableRecord, value: Any, steps: Sequence[str], last: str) -> Iterator[TableRecord]:
     """Yield the records at the end of steps from a value, which the step `last` reached.
 
-    The entries of a list are its records, and those of an object that a name reached.
+    The entries of a list are its records. So are the entries of an object that a name reached.
     """
     is_name = last[-1:] not in "*]"
     if not steps and isinstance(value, list) and last not in ("", "*"):

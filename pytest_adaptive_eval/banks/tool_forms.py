@@ -1,4 +1,4 @@
-"""Tools and expected calls as the Berkeley Function Calling Leaderboard writes them, as those of items."""
+"""Convert tools and expected calls of the Berkeley Function Calling Leaderboard to tools and calls of items."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _tool_name(name: str) -> str:
 
 
 def _whole(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of parameters, of which some sets write the properties alone."""
+    """Return the whole schema of parameters; some data sets write the properties alone."""
     if "type" in parameters or "properties" in parameters:
         return parameters
     return {"type": "object", "properties": parameters}

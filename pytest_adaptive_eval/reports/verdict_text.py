@@ -86,7 +86,7 @@ class Step(NamedTuple):
 
 
 class VerdictText(NamedTuple):
-    """A verdict for people in one sentence, of which reports may show the number larger than the rest.
+    """A verdict for people in one sentence. Reports may show its number larger than the rest.
 
     Args:
         number: Estimate with its unit, such as ``20 points``; empty for a verdict without one.

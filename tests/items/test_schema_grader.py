@@ -48,10 +48,10 @@ def test_an_answer_fits_the_schema(text: str, score: float) -> None:
 @pytest.mark.parametrize(
     ("schema", "fault"),
     [
-        ("no schema", "is no JSON Schema"),
+        ("no schema", "is not a JSON Schema"),
         (7, "is not a JSON Schema: it is not an object"),
-        ({"type": "objekt"}, "is no JSON Schema: 'objekt' is not valid"),
-        ({"$ref": "http://127.0.0.1:9/schema"}, "is no JSON Schema"),
+        ({"type": "objekt"}, "is not a JSON Schema: 'objekt' is not valid"),
+        ({"$ref": "http://127.0.0.1:9/schema"}, "is not a JSON Schema"),
     ],
 )
 def test_what_is_no_schema_is_refused(schema: Any, fault: str) -> None:

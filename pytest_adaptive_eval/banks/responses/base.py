@@ -35,7 +35,7 @@ class ReadSettings:
 
 
 class ItemResult(NamedTuple):
-    """What a log states of one item.
+    """Statement of a log on one item.
 
     Args:
         score: In [0, 1]; None where the infrastructure failed.

@@ -224,22 +224,22 @@ class TaskLog(NamedTuple):
         if isinstance(accuracy, int | float):
             stated_accuracy = float(accuracy)
         contradictions = []
-        held = Counter(item for item, _ in samples)
-        if absent := [item for item in self.items if held[item] < self.epochs]:
+        samples_by_item = Counter(item for item, _ in samples)
+        if absent := [item for item in self.items if samples_by_item[item] < self.epochs]:
             contradictions.append(f"{len(absent)} of {len(self.items)} planned items are absent, such as {absent[0]!r}")
         if unplanned := [item for log in logs for item in log.unplanned]:
             contradictions.append(f"{counted(len(unplanned), 'item')} not planned, such as {unplanned[0]!r}")
         answers = [answer for log in logs for answer in log.answers]
         faulty = [answer for answer in answers if answer.fault]
-        doubt = ""
+        note = ""
         if answers and all(answer.fault == SUMMARY_ALONE for answer in answers):
-            doubt = "the samples were removed, and their summaries count"
+            note = "the samples were removed, and their summaries count"
         elif faulty:
             faulty.sort(key=lambda answer: answer.fault == SUMMARY_ALONE)
             counts = f"{len(faulty)} of {len(answers)} samples"
             contradictions.append(f"{counts} have {faulty[0].fault}, such as {faulty[0].item!r}")
         ended = planned, self.status, stated_accuracy, mean
-        return Stated(self.subject, self.where, len(samples), *ended, contradictions, doubt)
+        return Stated(self.subject, self.where, len(samples), *ended, contradictions, note)
 
 
 class Collected:

@@ -272,8 +272,8 @@ class _Running:
     def watch(self, slot: IO[str]) -> dict[Question, Completion]:
         """Run the command to its end, or end it where it is not wanted; return what is said on tries without a score.
 
-        Where a call brought some results and then ended, the first item of which the log says nothing was tried: it may
-        have ended the call. The items behind it may not have begun. Where it brought none, all were tried.
+        Where a call brought some results and then ended, the first item without any was tried: it may have ended the
+        call. The items behind it may not have begun. Where it brought none, all were tried.
 
         Raises:
             ConfigError: The harness ran an item that was not asked.

@@ -1,4 +1,4 @@
-"""What is open about a proposed mapping, and settings that decide it, each tried on the data before it is printed."""
+"""Open points of a proposed mapping, and settings that decide them, each tried on the data before it is printed."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class OpenPoint(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What one reading of the data found."""
+    """Result of reading the data once."""
 
     points: Sequence[OpenPoint]
     items: int
@@ -76,7 +76,7 @@ class Reading(NamedTuple):
 
     @property
     def kinds(self) -> set[str]:
-        """What is open."""
+        """Kinds of the open points."""
         return {point.kind for point in self.points}
 
     @property
@@ -119,16 +119,16 @@ class Adviser:
 
     def plan(self, imported: Imported | UsageError) -> Plan:
         """Return what is open about an import, or about one that failed, and what decides it."""
-        found = self._found(imported)
+        first = self._read_with(imported)
         limit = None
-        reading = found
+        reading = first
         if isinstance(imported, Imported) and imported.read > _TRIED:
             limit = _TRIED
             reading = self._read({}, limit)
         chosen: Mapping[str, str] = {}
         if self._settings.ignore:
             chosen = {"ignore": listed(self._settings.ignore)}
-        points = list(found.points)
+        points = list(first.points)
         decided: dict[str, OpenPoint] = {}
         while advised := self._advised(reading, chosen, limit, decided):
             point, chosen, reading = advised
@@ -136,20 +136,20 @@ class Adviser:
         if limit and chosen:
             reading = self._read(chosen, None)
         elif limit:
-            reading = found
-        shown = [decided.pop(point.kind, point._replace(advice=())) for point in points]
-        shown += decided.values()
+            reading = first
+        all_points = [decided.pop(point.kind, point._replace(advice=())) for point in points]
+        all_points += decided.values()
         if reading.points and not reading.is_written_partly:
-            shown += [point._replace(advice=()) for point in reading.points if point.kind not in found.kinds]
-            return Plan(shown, None)
+            all_points += [point._replace(advice=()) for point in reading.points if point.kind not in first.kinds]
+            return Plan(all_points, None)
         if is_complete(applied(self._settings, chosen)):
             chosen = {**_as_texts(reading.mapping), **chosen}
-        is_chosen = not any(point.even and len(point.advice) > 1 for point in shown)
-        return Plan(shown, chosen, reading.refused, is_chosen)
+        is_chosen = not any(point.even and len(point.advice) > 1 for point in all_points)
+        return Plan(all_points, chosen, reading.refused, is_chosen)
 
     def open_points(self, imported: Imported, *, partial: bool) -> list[OpenPoint]:
         """Return what a person has to decide about an import; `partial` accepts that records are refused."""
-        points = self._found(imported).points
+        points = self._read_with(imported).points
         return [point for point in points if not (partial and point.refuses)]
 
     def _advised(
@@ -176,11 +176,11 @@ class Adviser:
         try:
             settings = applied(self._settings, chosen)
             with import_items(self._source, settings, self._importer, limit, proposes=True) as imported:
-                return self._found(imported, settings)
+                return self._read_with(imported, settings)
         except UsageError as error:
-            return self._found(error)
+            return self._read_with(error)
 
-    def _found(self, imported: Imported | UsageError, settings: ImportSettings | None = None) -> Reading:
+    def _read_with(self, imported: Imported | UsageError, settings: ImportSettings | None = None) -> Reading:
         if isinstance(imported, UsageError):
             if isinstance(imported, Undecided):
                 point = OpenPoint("unread", imported.problem, imported.advice)
@@ -361,8 +361,8 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
     for field in fields:
         if field.holds_question:
             others = [each for each in fields if each != field]
-            given = {"question": field.expression, **_ignoring(others)}
-            advice.append(Advice(given, "where it is the whole prompt"))
+            whole_prompt = {"question": field.expression, **_ignoring(others)}
+            advice.append(Advice(whole_prompt, "where it is the whole prompt"))
     listing = " and ".join(filter(None, [", ".join(repr(each.name) for each in fields[:-1]), repr(fields[-1].name)]))
     pronoun = "it" if len(fields) == 1 else "them"
     yield OpenPoint("needed", f"questions may need {listing}, and do not use {pronoun}", advice)

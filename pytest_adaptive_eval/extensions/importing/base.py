@@ -174,8 +174,8 @@ def applied(settings: ImportSettings, texts: Mapping[str, Any]) -> ImportSetting
     for name, value in texts.items():
         several = name == "missing" or isinstance(getattr(_DEFAULTS, name), tuple)
         data[name] = split_list(value) if several and isinstance(value, str) else value
-    given = read_table(ImportSettings, data, "--set", strict=False)
-    return replaced(settings, **{name: getattr(given, name) for name in data})
+    read = read_table(ImportSettings, data, "--set", strict=False)
+    return replaced(settings, **{name: getattr(read, name) for name in data})
 
 
 def merged(defaults: ItemMapping, settings: ItemMapping) -> ItemMapping:

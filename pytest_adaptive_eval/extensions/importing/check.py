@@ -77,12 +77,12 @@ class KeyCheck:
 
 def spread(items: Sequence[Item], most: int) -> list[int]:
     """Return the numbers of at most so many items, spread over graders and forms of keys."""
-    seen = Counter[tuple[str, str]]()
+    counts = Counter[tuple[str, str]]()
     ranks = []
     for number, item in enumerate(items):
         kind = (item.grader, re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", item.answer[:_FORM])))
-        seen[kind] += 1
-        ranks.append((seen[kind], number))
+        counts[kind] += 1
+        ranks.append((counts[kind], number))
     return sorted(number for _, number in sorted(ranks)[:most])
 
 

@@ -262,7 +262,7 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str, fields: Sequ
     judged = rows[:: 1 + len(rows) // _JUDGED]
     readings = {}
     for convention in _CONVENTIONS:
-        readings[convention] = [_some(*row, convention) for row in judged]
+        readings[convention] = [_named_choices(*row, convention) for row in judged]
     explained = {}
     for convention, reading in readings.items():
         explained[convention] = sum(map(bool, reading))
@@ -298,7 +298,7 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str, fields: Sequ
     return best
 
 
-def _some(answer: Any, choices: Choices, convention: str) -> frozenset[int]:
+def _named_choices(answer: Any, choices: Choices, convention: str) -> frozenset[int]:
     """Return the choices that an answer names; none if it is a text and names all."""
     named_choices = named(answer, choices, convention)
     if len(named_choices) < len(choices.texts) or isinstance(answer, list):

@@ -387,7 +387,7 @@ class GraderChoice:
         return ""
 
     def _may_name_choices(self, text: str, *, listed: bool) -> Undecided:
-        """Return the error on an answer that may name choices; without choices there is no way to ask it."""
+        """Return the error on an answer that may name choices, and has none to ask with."""
         if not listed:
             return Undecided(
                 f"the answer {text!r:.40} may name choices, which the question does not list: write --set "

@@ -119,16 +119,16 @@ def _whole_mapping(imported: Imported, dataset: Dataset, settings: ImportSetting
 
 def _nested(dataset: Dataset, sample: list[TableRecord]) -> tuple[ItemMapping, list[TableRecord]]:
     """Return the mapping at the records that have questions, and its first ones."""
-    given = dataset.mapping
-    if given.rows or given.question or given.messages:
+    mapping_of_data = dataset.mapping
+    if mapping_of_data.rows or mapping_of_data.question or mapping_of_data.messages:
         rows = ""
     else:
         rows = nested_rows(sample)
     for prefix in _PLACES if rows else ():
-        mapping = replaced(given, rows=f"{prefix}{rows}")
+        mapping = replaced(mapping_of_data, rows=f"{prefix}{rows}")
         with contextlib.suppress(DatasetError):
             return mapping, _sample(replace(dataset, mapping=mapping))
-    return given, sample
+    return mapping_of_data, sample
 
 
 def _sample(dataset: Dataset) -> list[TableRecord]:

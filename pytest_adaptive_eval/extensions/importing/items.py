@@ -51,7 +51,7 @@ def build_items(
         most: Items whose graders are checked.
     """
     check = KeyCheck()
-    places: list[str] = []
+    locations: list[str] = []
     graded = sorted(_graded(forms, imported), key=lambda entry: -entry[0].number)
     for drafts, _ in forms:
         drafts.clear()
@@ -74,7 +74,7 @@ def build_items(
             root = str(imported.store.target) if draft.images else ""
             item = parse_item(json.dumps(data), draft.where, root)
             imported.items.append(item)
-            places.append(draft.where)
+            locations.append(draft.where)
         except (BankError, DatasetError) as error:
             imported.refuse(draft.where, error)
     wrong = set()
@@ -82,13 +82,13 @@ def build_items(
         try:
             check.check(imported.items[number])
         except DatasetError as error:
-            imported.refuse(places[number], error)
+            imported.refuse(locations[number], error)
             wrong.add(number)
     imported.items[:] = [item for number, item in enumerate(imported.items) if number not in wrong]
     imported.notes += check.notes()
 
 
-def _kept(
+def _mapped(
     entries: Iterable[tuple[Draft, *tuple[Any, ...]]], read: Callable[..., _T], imported: Imported
 ) -> list[tuple[Draft, _T]]:
     """Return drafts with what a function gives for each; those for which it raises are refused."""
@@ -129,8 +129,8 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, imported: Impor
         else:
             convention = "letter"
     if mapping.answer_kind == "list":
-        return _kept(((draft,) for draft in drafts), lambda draft: _in_order(draft, mapping), imported)
-    rights = _kept(((draft,) for draft in drafts), lambda draft: _right_choices(draft, convention, mapping), imported)
+        return _mapped(((draft,) for draft in drafts), lambda draft: _in_order(draft, mapping), imported)
+    rights = _mapped(((draft,) for draft in drafts), lambda draft: _right_choices(draft, convention, mapping), imported)
     rights_by_place = {right for _, right in rights}
     always_same = len(rights_by_place) == 1 and len(rights) >= _ALWAYS_SAME
     if always_same and unmarked and mapping.counted == "auto" and convention != "text":
@@ -249,9 +249,9 @@ def _without_choices(drafts: Sequence[Draft], mapping: ItemMapping, imported: Im
     solved = 2 * sum(has_end(draft.answer) for draft in drafts) > len(drafts) and not mapping.grader
     lacking = sum(draft.answer is None and not draft.accepted for draft in drafts)
     needed = 2 * lacking < len(drafts) or not ungraded(mapping.grader)
-    keys = _kept(((draft,) for draft in drafts), lambda draft: _key(draft, mapping, solved, needed), imported)
+    keys = _mapped(((draft,) for draft in drafts), lambda draft: _key(draft, mapping, solved, needed), imported)
     choice = GraderChoice([key for _, key in keys], mapping)
-    return _kept(keys, lambda _, key: choice.grade(key), imported)
+    return _mapped(keys, lambda _, key: choice.grade(key), imported)
 
 
 def _key(draft: Draft, mapping: ItemMapping, solved: bool, needed: bool) -> Key:

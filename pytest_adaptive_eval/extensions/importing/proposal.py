@@ -157,7 +157,7 @@ def _expression(key: str) -> str:
 
 
 class _Watched(dict[str, Any]):
-    """Fields of a record that keep the names of those which are read."""
+    """Fields of a record, which note the names that are read."""
 
     read: set[str]
 
@@ -215,17 +215,17 @@ def _rows_in(fields: Mapping[str, Any], depth: int) -> str:
 
 
 def _are_asked(fields: Mapping[str, Any]) -> bool:
-    """Return whether fields have the name of a question, or those of an instruction and its answer."""
-    found = set(map(normal, map(str, fields)))
-    if len(found) < 2:
+    """Return whether fields have the name of a question, or the names of an instruction and its answer."""
+    named = set(map(normal, map(str, fields)))
+    if len(named) < 2:
         return False
-    return not names.ASKED.isdisjoint(found) or ("instruction" in found and not found.isdisjoint(NAMES["answer"]))
+    return not names.ASKED.isdisjoint(named) or ("instruction" in named and not named.isdisjoint(NAMES["answer"]))
 
 
 def propose(
     records: Sequence[TableRecord], given: ItemMapping, keys: Iterable[str] = (), ignore: Iterable[str] = ()
 ) -> ItemMapping:
-    """Return a mapping whose keys that were not given, or those of `keys`, follow from the names of other fields."""
+    """Return a mapping whose missing keys, or the ones in `keys`, follow from the names of other fields."""
     fields = _Fields(records, used_fields(records, given) | set(ignore))
     mapping = given
     for key in keys or _FOUND:
@@ -392,8 +392,8 @@ def _inner(fields: _Fields, text: str, *, labels: bool = False) -> str:
         keys = {normal(str(name)): name for name in inner if "arguments" not in inner}
     else:
         keys = {}
-    wanted = (*(names.LABELS if labels else ()), *names.WITHIN_ANSWER)
-    key = next((keys[name] for name in wanted if name in keys), "")
+    candidates = (*(names.LABELS if labels else ()), *names.WITHIN_ANSWER)
+    key = next((keys[name] for name in candidates if name in keys), "")
     if isinstance(first, list):
         step = "[*]"
     else:
@@ -407,16 +407,16 @@ def _context(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     """Return the texts before the question."""
     contexts = () if mapping.messages else fields.named("context")
     outer = fields.records[0].names.get("outer")
-    beside = []
+    texts = []
     for number, part in enumerate(entries_of(outer)):
         if entries_of(part) and _is_prose(part):
-            beside.append(f"$outer[{number}]")
+            texts.append(f"$outer[{number}]")
     asked = fields.paths.get(mapping.question, ("",))
     for text in contexts:
         path = fields.paths[text]
         if (len(path) == 1 or path[:-1] == asked[:-1]) and fields.are(text, _is_prose):
-            beside.append(text)
-    return tuple(beside)
+            texts.append(text)
+    return tuple(texts)
 
 
 def _is_prose(value: Any) -> bool:
@@ -511,12 +511,12 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
         *ignore,
     }
     read = [parse_expression(text) for text in (*mapping.context, mapping.question, mapping.messages) if text]
-    around = mapping.question.rpartition(".")[0]
+    path = mapping.question.rpartition(".")[0]
     expressions: dict[str, str] = {}
     values: dict[str, list[tuple[Any, str]]] = {}
     for record in records:
         asked = " ".join(_begin(each(record.data, record.names)) for each in read)
-        within = {f"{around}.{key}": value for key, value in fields_of(record.data.get(around)).items()}
+        within = {f"{path}.{key}": value for key, value in fields_of(record.data.get(path)).items()}
         expressions |= {**{name: _expression(name) for name in record.data}, **dict(zip(within, within, strict=True))}
         for name, value in (*record.data.items(), *within.items()):
             if not is_missing(value):
@@ -590,7 +590,7 @@ def _may_be_needed(name: str, values: Sequence[Any]) -> bool:
 
 
 def _is_marked(value: Any) -> bool:
-    """Return whether a value is alternatives, the right ones of which are marked."""
+    """Return whether a value is alternatives with the right ones marked."""
     is_object = isinstance(value, Mapping) or (bool(entries_of(value)) and isinstance(value[0], Mapping))
     return is_object and bool(read_choices(value, ()).right)
 

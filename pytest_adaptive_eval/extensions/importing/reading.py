@@ -100,13 +100,13 @@ class RecordReader:
         """
         if "refused" in record.names:
             raise DatasetError(str(record.names["refused"]))
-        if self.mapping.where and not self._one("where", record):
+        if self.mapping.where and not self._value_of("where", record):
             return None
-        name = as_text(self._one("id", record))
+        name = as_text(self._value_of("id", record))
         label = self._label(record, name, number)
         record = record._replace(names={**record.names, "label": label, "number": number})
         of_label = not (self.mapping.answer or self._expressions["labels_by"])
-        answer = self._present(label if of_label else self._one("answer", record))
+        answer = self._present(label if of_label else self._value_of("answer", record))
         asked, messages, pictures, turns = self._asked(record)
         _refuse_media(record)
         images = []
@@ -128,16 +128,16 @@ class RecordReader:
             accepted=[part for part in accepted if self._present(part) is not None],
             images=images + pictures,
             category=tuple(filter(None, map(as_text, self._each("category", record)))),
-            meta=self._kept(record),
+            meta=self._further_fields(record),
             messages=messages,
             turns=turns,
-            tools=as_list(self._one("tools", record)),
+            tools=as_list(self._value_of("tools", record)),
         )
 
     def _asked(self, record: TableRecord) -> tuple[str, list[dict[str, str]], list[Any], list[str]]:
         """Return what a record asks: the text of its question, and the messages, pictures and turns of a chat."""
-        question = self._one("question", record)
-        chat = self._one("messages", record)
+        question = self._value_of("question", record)
+        chat = self._value_of("messages", record)
         if chat is None and isinstance(question, list) and not all(isinstance(part, str) for part in question):
             question, chat = None, question
         messages, pictures, turns = read_chat(chat)
@@ -164,7 +164,7 @@ class RecordReader:
     def _each(self, name: str, record: TableRecord) -> list[Any]:
         return [expression(record.data, record.names) for expression in self._expressions[name]]
 
-    def _one(self, name: str, record: TableRecord) -> Any:
+    def _value_of(self, name: str, record: TableRecord) -> Any:
         """Return the value of a key of the mapping; None where it has no expression."""
         return next(iter(self._each(name, record)), None)
 
@@ -176,13 +176,13 @@ class RecordReader:
 
     def _unit(self, record: TableRecord, asked: str) -> str:
         """Return the sentence that asks for a unit which the question does not name."""
-        unit = _joined([self._one("unit", record)])
+        unit = _joined([self._value_of("unit", record)])
         is_named = re.search(rf"(?<!\w){re.escape(unit)}(?!\w)", asked)
         if unit and not is_named:
             return f"Give the answer in {unit}."
         return ""
 
-    def _kept(self, record: TableRecord) -> dict[str, Any]:
+    def _further_fields(self, record: TableRecord) -> dict[str, Any]:
         """Return the further fields of a record."""
         names = [name or text for name, text in self._meta]
         values = dict(zip(names, self._each("meta", record), strict=True))
@@ -219,7 +219,7 @@ class RecordReader:
         else:
             choices = choices_of(list(map(Entry, map(as_text, cells), self.mapping.choices)), missing)
         if cells == [] and self.mapping.distractors:
-            choices = self._beside(answer, self._each("distractors", record))
+            choices = self._with_distractors(answer, self._each("distractors", record))
         if choices.right == frozenset(range(len(choices.texts))):
             return Choices(())  # all are accepted answers
         texts = choices.texts
@@ -241,7 +241,7 @@ class RecordReader:
             raise may_mean_none("choice", unsure[0])
         return choices
 
-    def _beside(self, answer: Any, distractors: Sequence[Any]) -> Choices:
+    def _with_distractors(self, answer: Any, distractors: Sequence[Any]) -> Choices:
         """Return the right alternative and the wrong ones, which may be in one text."""
         right = as_text(next(iter(as_list(answer)), ""))
         cells = []

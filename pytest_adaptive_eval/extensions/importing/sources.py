@@ -84,8 +84,8 @@ def chosen_files(source: Path, pattern: str, split: str) -> tuple[list[Path], li
 
     Args:
         pattern: Files of a folder that count.
-        split: The split that counts. Without it, the files without a split count, and those of the first split of each
-            folder, in the order test, validation, dev, train.
+        split: The split that counts. Without it, files without a split and files of each folder's first split count, in
+            the order test, validation, dev, train.
 
     Raises:
         DatasetError: Data files are missing.
@@ -115,7 +115,7 @@ def chosen_files(source: Path, pattern: str, split: str) -> tuple[list[Path], li
 
 
 def _of_first_splits(files: Sequence[Path]) -> list[Path]:
-    """Return the files without a split, and those of the first split in the folder that holds theirs."""
+    """Return the files without a split, and the files of the first split in each folder."""
     splits = {path: split_of(path) for path in files}
     first: dict[Path, str] = {}
     for name in reversed(_SPLITS):
@@ -228,7 +228,7 @@ def _read(path: Path, mapping: ItemMapping) -> Iterator[TableRecord]:
         raise DatasetError(str(error)) from None
 
 
-def _beside(source: str) -> list[Path]:
+def _files_beside(source: str) -> list[Path]:
     """Return the data files, and files of labels, in the folder of a file."""
     path = Path(source)
     if not path.is_file():
@@ -254,7 +254,7 @@ def _labels_beside(path: Path) -> Sequence[Any] | Mapping[str, Any]:
 
 def first_records(source: str, name: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the files beside a source with their first record, or the record of a name where it has one."""
-    for path in _beside(source):
+    for path in _files_beside(source):
         records = _labels_beside(path)
         if name:
             record = fields_of(records).get(name)

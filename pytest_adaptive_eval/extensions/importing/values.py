@@ -32,10 +32,10 @@ def may_be_missing(text: str) -> bool:
     return text.strip() in _MISSING_WORDS
 
 
-def may_mean_none(what: str, word: str) -> Undecided:
+def may_mean_none(kind: str, word: str) -> Undecided:
     """Return the error on a text that may mean no value."""
     return Undecided(
-        f"the {what} {word!r} may mean no value",
+        f"the {kind} {word!r} may mean no value",
         Advice({"missing": word}, "if it does"),
         Advice({"missing": ""}, "if it is a text"),
     )

@@ -143,10 +143,10 @@ def _decide(plan: Plan, options: argparse.Namespace) -> NoReturn:
         lines += ["", "no setting that import can try leads to a bank: write the lines above that are yours to decide"]
     else:
         left_out = f", without {counted(plan.left_out, 'record')}" if plan.left_out else ""
-        what = f"this command was tried and writes a bank{left_out}; check its settings:"
+        heading = f"this command was tried and writes a bank{left_out}; check its settings:"
         if not plan.is_chosen:
-            what = f"no data say which of the settings is right: choose, as in this command{left_out} for the first"
-        lines += ["", what, _command(plan, options)]
+            heading = f"no data say which of the settings is right: choose, as in this command{left_out} for the first"
+        lines += ["", heading, _command(plan, options)]
     say(lines)
     count = counted(len(plan.points), "open point")
     raise DatasetError(f"nothing was written: the mapping is a proposal with {count}")
@@ -170,10 +170,10 @@ def _command(plan: Plan, options: argparse.Namespace) -> str:
         words.append("--replace")
     if options.ready:
         words += ["--ready", options.ready]
-    given = {}
+    earlier = {}
     for name, value in given_settings(options, files=False).items():
-        given[name] = str(value)
-    return f"  {shlex.join(words)} {as_options(given | dict(plan.settings or {}))}".rstrip()
+        earlier[name] = str(value)
+    return f"  {shlex.join(words)} {as_options(earlier | dict(plan.settings or {}))}".rstrip()
 
 
 def _presets() -> Iterator[str]:

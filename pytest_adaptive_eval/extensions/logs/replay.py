@@ -106,21 +106,21 @@ class LogReplay(ReplayModel):
         self._warnings = list(warnings)
         self._notes = list(notes)
         self._takes_edited = edited
-        self._found: dict[str, set[str]] = {sentence: set() for sentence in (_EDITED_SINCE, _BY_ID, _OTHERWISE)}
+        self._items: dict[str, set[str]] = {sentence: set() for sentence in (_EDITED_SINCE, _BY_ID, _OTHERWISE)}
 
     @property
     def warnings(self) -> list[str]:
-        """Why the log is not whole, and how many questions were edited since."""
+        """Reasons why the log is not whole, and the number of questions edited since."""
         return [*self._warnings, *self._counted(_EDITED_SINCE)]
 
     @property
     def notes(self) -> list[str]:
-        """How answers join items, and how many were given in another form of the question."""
+        """Sentences on how answers join items, and on answers to another form of the question."""
         return [*self._notes, *self._counted(_BY_ID), *self._counted(_OTHERWISE)]
 
     def _counted(self, sentence: str) -> list[str]:
         """Return a sentence with the number of questions that it holds for; none without any."""
-        items = self._found[sentence]
+        items = self._items[sentence]
         if items:
             return [f"{counted(len(items), 'question')} {sentence}"]
         return []
@@ -133,7 +133,7 @@ class LogReplay(ReplayModel):
         question = question_hash(item)
         matching = [each for each in logged if each.question in ("", question)]
         if not matching:
-            self._found[_EDITED_SINCE].add(item.id)
+            self._items[_EDITED_SINCE].add(item.id)
             if not self._takes_edited:
                 return _EDITED
             matching = list(logged)
@@ -142,9 +142,9 @@ class LogReplay(ReplayModel):
             if each.item_hash in ("", item.content_hash):
                 same.append(each)
         if not same and not matching[0].question:
-            self._found[_BY_ID].add(item.id)
+            self._items[_BY_ID].add(item.id)
         elif not same and matching[0].asked_otherwise(item):
-            self._found[_OTHERWISE].add(item.id)
+            self._items[_OTHERWISE].add(item.id)
         return _today(item, [each.completion for each in same or matching], unchanged=bool(same))
 
 
@@ -187,8 +187,8 @@ def replay_log(path: Path, subject: str | None, options: Mapping[str, Any]) -> L
     responses, name = read_subject(path, subject or "", table, texts=True)
     warnings = responses.check_whole(name, partial=table.partial)
     replies: dict[str, list[Reply]] = {}
-    for item, given in responses.replies.items():
-        replies[item] = [reply for reply in given if reply.subject == name]
+    for item, replies_to_item in responses.replies.items():
+        replies[item] = [reply for reply in replies_to_item if reply.subject == name]
     scores = responses.scores_of(name)
     answers = {item: [LoggedAnswer(_completion(replies.get(item, ()), score))] for item, score in scores.items()}
     return LogReplay(name, answers, str(path), warnings, [_OF_TOOL])
@@ -215,7 +215,7 @@ def read_subject(
         texts: Whether all answers are kept as texts.
 
     Raises:
-        ConfigError: There is no such subject, or no name and several; or the log is of runs.
+        ConfigError: The subject is unknown, or not named among several; or the log is of runs.
     """
     if path.is_dir():
         files = files_of(path)

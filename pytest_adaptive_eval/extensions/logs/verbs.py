@@ -118,10 +118,10 @@ def _show(record: RunRecord, folder: Path, output: Path | None) -> None:
     text = "read all answers on a page"
     if output is None:
         text = "repeat this command with -o judged, and read all answers on a page"
-    kept = shlex.quote(str((output or Path("judged")) / "record.json"))
+    path_of_record = shlex.quote(str((output or Path("judged")) / "record.json"))
     steps = []
     if not all(gate.holds for gate in record.gates):
-        steps = [Step(text, f"adaptive-eval report {kept} --html report.html")]
+        steps = [Step(text, f"adaptive-eval report {path_of_record} --html report.html")]
     show(record, banks, steps)
 
 
@@ -193,7 +193,7 @@ def _note_other_prompts(common: Sequence[str], candidate: _Log, baseline: _Log) 
 
 
 def _parts(items: Sequence[str], *, each_task: bool) -> dict[str, Sequence[str]]:
-    """Return the items to judge by the name of their evaluation: all of them, and those of each task."""
+    """Return the items to judge by the name of their evaluation: all items, and the items of each task."""
     by_task: dict[str, list[str]] = {}
     for item in items if each_task else ():
         by_task.setdefault(re.sub(r"[^\w.+-]+", "_", _task(item)) or "no task", []).append(item)
@@ -258,7 +258,7 @@ def _write_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _table_text(header: str, values: Mapping[str, Any]) -> str:
-    """Return a table of TOML, whose texts, numbers and lists are those of JSON."""
+    """Return a table of TOML, with texts, numbers and lists written as in JSON."""
     lines = (f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in values.items())
     return f"{header}\n{''.join(lines)}"
 

@@ -86,7 +86,7 @@ PAIR_LIMIT = 2000
 
 @dataclass(frozen=True, slots=True)
 class FitEnd:
-    """How a fit ended.
+    """End of a fit.
 
     Args:
         bound: Upper bound q of the parts.

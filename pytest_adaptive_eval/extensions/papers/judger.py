@@ -305,8 +305,7 @@ def profile_errors(banks: Banks, session: Session, test: Array) -> list[float]:
     """Return the mean absolute errors of a subject's accuracy in a category, by two estimates from its answers.
 
     The first estimate has abilities by category (`irt.profile`), the second one ability. Both are on the Rasch bank.
-    Categories are those of the bank, or else the clusters of residual factors that an interviewer without texts
-    balances.
+    Categories are the bank's, or else the clusters of residual factors that an interviewer without texts balances.
 
     Args:
         test: Shape (S, n). Scores of the subjects that are interviewed.

@@ -42,7 +42,7 @@ class Asked(Protocol):
 
 
 class Leniency(NamedTuple):
-    """Why wrong answers would count as right."""
+    """Reason why wrong answers would count as right."""
 
     problem: str
     fix: str = "correct it"

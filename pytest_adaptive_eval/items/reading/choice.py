@@ -317,12 +317,12 @@ def read_choice(text: str, choices: Sequence[str] = (), question: str = "") -> R
 
     A text that is a choice, word for word, gives it. "A is wrong" denies A unless the question asks for what is wrong.
     """
-    shown = tuple(choices) or _inlined(question)
-    listed = _listed(shown)
+    options = tuple(choices) or _inlined(question)
+    listed = _listed(options)
     if (index := listed.verbatim(answer_part(text))) is not None:
         return Reading(((index,),))
-    text = with_capitals(text, labels_of(question, shown), listed.count)
-    for choice in shown:
+    text = with_capitals(text, labels_of(question, options), listed.count)
+    for choice in options:
         question = question.replace(choice, " ")
     if verb := _ASKED_VERB.search(question):
         text = re.sub(rf"(?<!\w)A(?=\s+{verb[1] or verb[2]}\b)", "(A)", text)
@@ -336,7 +336,7 @@ def choice_of(answer: str, choices: Sequence[str] = (), question: str = "") -> C
     """Return the choices that an expected answer names by text, letter or letters, or None.
 
     Args:
-        question: Text that may show the choices with other labels, such as digits, of which the answer is one.
+        question: Text that may show the choices with other labels, such as digits. The answer may then be a digit.
     """
     listed = _listed(tuple(choices))
     answer = plain_characters(answer).strip()

@@ -250,7 +250,7 @@ def is_words(answer: str) -> bool:
 
 
 def _formulas(text: str) -> list[str]:
-    """Return the formulas of a text; those that a comma or a word such as "and" joins are one."""
+    """Return the formulas of a text. Formulas that a comma or a word such as "and" joins are one."""
     formulas: list[str] = []
     end = 0
     for match in _FORMULA.finditer(text):

@@ -119,7 +119,7 @@ def _first(text: str) -> list[Number]:
 
 
 class _Asked(NamedTuple):
-    """What a question holds and asks for: its numbers, and whether it asks for a year."""
+    """Facts on a question: its numbers, and whether it asks for a year."""
 
     numbers: frozenset[Fraction]
     year: bool

@@ -159,7 +159,7 @@ _LINE = 200
 
 
 class Strength(enum.IntEnum):
-    """How a statement affirms options, from the weakest."""
+    """Strength with which a statement affirms options, from the weakest."""
 
     MENTIONED = 0
     BEGINS = 1

@@ -119,36 +119,36 @@ def _restated(text: str, question: str) -> str:
     """Return a text with a symbol in place of the last statement that repeats the question, affirmed or denied."""
     *_, asked = ("", *_ASKED.findall(question))
     order = _words(asked)
-    known = {*_words(question), *order}
+    words_of_question = {*_words(question), *order}
     if len(order) > 1:
         predicate = order[-2:] if order[-1] > "\u2e80" else order[1:]
     else:
         predicate = order
-    found = None
+    span = None
     start = 0
     supposed, mark = False, ""
-    told = question.replace(asked, " ")
+    other_text = question.replace(asked, " ")
     for separator in _SEPARATOR.finditer(text):
-        said, place = text[start : separator.start()], (start, separator.start())
+        clause, limits = text[start : separator.start()], (start, separator.start())
         start = separator.end()
-        words = _words(said)
-        repeats = bool(predicate) and set(words) <= known and set(predicate) <= set(words)
+        words = _words(clause)
+        repeats = bool(predicate) and set(words) <= words_of_question and set(predicate) <= set(words)
         rest = order[1:]  # a question may begin with its verb
         in_order = [word for word in rest if word in words] == [word for word in words if word in rest]
-        elsewhere = _ASKS_EXISTENCE.search(asked) and _EXISTS_ELSEWHERE.search(said)
-        supposed = is_uncertain(said) or (supposed and mark == ",")
+        elsewhere = _ASKS_EXISTENCE.search(asked) and _EXISTS_ELSEWHERE.search(clause)
+        supposed = is_uncertain(clause) or (supposed and mark == ",")
         mark = separator[0]
-        unsure = supposed or (_PAST.search(said) and not _PAST.search(asked))
+        unsure = supposed or (_PAST.search(clause) and not _PAST.search(asked))
         is_echo = (
-            not place[0] and _ECHO.fullmatch(said) and said.strip().lower() in asked and not _ASKS_OR.search(asked)
+            not limits[0] and _ECHO.fullmatch(clause) and clause.strip().lower() in asked and not _ASKS_OR.search(asked)
         )
         is_statement = (elsewhere or is_echo or (repeats and in_order)) and not unsure and mark != "?"
-        if is_statement and said.strip() not in told:
-            found = place
-    if found is None:
+        if is_statement and clause.strip() not in other_text:
+            span = limits
+    if span is None:
         return text
-    value = "no" if is_negated(text[slice(*found)]) else "yes"
-    return f"{text[: found[0]]} {symbol(_VALUES.index(value))}{text[found[1] :]}"
+    value = "no" if is_negated(text[slice(*span)]) else "yes"
+    return f"{text[: span[0]]} {symbol(_VALUES.index(value))}{text[span[1] :]}"
 
 
 def _words(text: str) -> list[str]:

@@ -28,7 +28,7 @@ class LogTable(ResponseMapping, frozen=True, kw_only=True):
 
     Args:
         content: Files of the tool, for help and errors.
-        keys: Keys of the first of the JSON lines, each of which is a record.
+        keys: Keys of the first JSON line; each line is a record.
         begins: Pattern of the first characters of a file of JSON, which has the rows.
         metric: Name of the metric that counts, where there are several.
         metrics: Meaning of the setting metric.

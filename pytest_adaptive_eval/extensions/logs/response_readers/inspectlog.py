@@ -99,7 +99,7 @@ class _Log(NamedTuple):
 
     @property
     def status(self) -> str:
-        """How the run ended, with its error; empty for a run that ended as planned."""
+        """Status and error of the run; empty for a run that ended as planned."""
         status = str(self.header.get("status"))[:40]
         error = _error_text(self.header.get("error"))
         if status == "success":
@@ -108,7 +108,7 @@ class _Log(NamedTuple):
 
     @property
     def unscored(self) -> str:
-        """Why the log has no score, if it has none, with an error of its samples."""
+        """Reason why the log has no score, with an error of its samples; empty if it has scores."""
         if not self.samples:
             return f"{self.path}: no samples, only a header ({self.status or 'status success'}); give the whole log"
         errors = []
@@ -371,11 +371,11 @@ def _other_reduction(log: _Log, name: str, values: Mapping[str, Any], where: str
     for scorer, value in values.items() if log.epochs == 1 else ():
         reduced = log.reductions.get((scorer, name))
         if isinstance(reduced, int | float):
-            held = score(value, where)
+            own_score = score(value, where)
         else:
-            held = 0.0
-        if isinstance(reduced, int | float) and not abs(held - reduced) <= ROUNDED:
-            return f"{held:g} as {scorer}, and {reduced:g} in their reductions"
+            own_score = 0.0
+        if isinstance(reduced, int | float) and not abs(own_score - reduced) <= ROUNDED:
+            return f"{own_score:g} as {scorer}, and {reduced:g} in their reductions"
     return ""
 
 

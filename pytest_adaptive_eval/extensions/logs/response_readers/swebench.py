@@ -56,19 +56,19 @@ def results(folder: Path, settings: ResultSettings) -> Iterator[ItemResult]:
 
 def _outcomes(folder: Path, settings: ResultSettings) -> Iterator[ItemResult]:
     """Yield the instances for which a run had predictions, each once: by the run's report, else by their own."""
-    seen = set()
+    reported = set()
     for file, data in json_objects(folder, _SUMMARIES):
         submitted = data.get("submitted_ids")
         for result in _listed(file, data, settings):
             is_asked = not isinstance(submitted, list) or result.item in submitted
-            if is_asked and result.item not in seen:
-                seen.add(result.item)
+            if is_asked and result.item not in reported:
+                reported.add(result.item)
                 yield result
     for _, data in json_objects(folder, _INSTANCES):
         for name, report in data.items():
             resolved = inner(report, "resolved")
-            if name not in seen and isinstance(resolved, bool):
-                seen.add(name)
+            if name not in reported and isinstance(resolved, bool):
+                reported.add(name)
                 yield ItemResult(name, float(resolved))
 
 
@@ -92,10 +92,10 @@ def read_swebench(path: Path, settings: ReadSettings) -> Responses:
     """
     collected = Collected(str(path), texts=settings.texts)
     if path.is_file():
-        found = json_objects(path.parent, (path.name,))
+        files = json_objects(path.parent, (path.name,))
     else:
-        found = json_objects(path, _SUMMARIES)
-    for file, data in found:
+        files = json_objects(path, _SUMMARIES)
+    for file, data in files:
         for result in _listed(file, data, LISTS):
             collected.add(result.subject, result.item, math.nan if result.score is None else result.score)
     return collected.responses()

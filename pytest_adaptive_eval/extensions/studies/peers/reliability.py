@@ -63,7 +63,7 @@ class Reliability:
         qualities: Shape (n,). Expected score by the trusted judges, on their average scale; NaN for a contestant that
             no trusted judge compared with another.
         covariance: Shape (n, n). Covariance of the centred qualities; NaN likewise.
-        freedom: Degrees of freedom of the covariance: those of the answers by contestant and round.
+        freedom: Degrees of freedom of the covariance, from the answers by contestant and round.
         level, level_error: Mean score by the trusted judges, and its standard error over rounds; NaN with a single
             round. Errors of the qualities do not include it.
         value_freedom: Degrees of freedom of both errors together, for the contestant with the fewest.

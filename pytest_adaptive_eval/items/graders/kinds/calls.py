@@ -272,8 +272,8 @@ def _all_match(question: Asked, calls: Sequence[Call], expected: Sequence[Call])
     taken: dict[int, int] = {}  # the call of each expected one
 
     def assign(call: int, tried: set[int]) -> bool:
-        for number, wanted in enumerate(expected):
-            if number not in tried and _matches(question, calls[call], wanted):
+        for number, expected_call in enumerate(expected):
+            if number not in tried and _matches(question, calls[call], expected_call):
                 tried.add(number)
                 if number not in taken or assign(taken[number], tried):
                     taken[number] = call

@@ -31,7 +31,7 @@ def validate(schema: str, value: str) -> str:
         kind.check_schema(data)
         error = next(kind(data, registry=Registry()).iter_errors(json.loads(value)), None)  # nothing is fetched
     except (jsonschema.SchemaError, Unresolvable) as fault:
-        raise ValueError(f"is no JSON Schema: {str(fault).splitlines()[0]:.200}") from None
+        raise ValueError(f"is not a JSON Schema: {str(fault).splitlines()[0]:.200}") from None
     if error is None:
         return ""
     return f"{error.json_path}: {error.message:.200}"
@@ -68,7 +68,7 @@ def _fault(schema: str) -> str:
         return str(error)
     except ValueError as error:
         if isinstance(error, json.JSONDecodeError):
-            return f"is no JSON Schema: {error}"
+            return f"is not a JSON Schema: {error}"
         return str(error)
     return ""
 

@@ -123,12 +123,12 @@ def _restates(marked: str, question: str) -> bool:
     rest = "".join(others).strip()
     is_taken = bool(rest) and (_TAKEN.match(rest) is not None or len(rest.partition("\n")[0]) < _EXPLANATION)
     is_asked = marked[len(first) : len(first) + 1] == "?"
-    said = _CONTRASTED.sub("", _ADDED.sub("", first))
-    if not said.isprintable():  # a half of a character, or a control code, is no word of the question
+    statement = _CONTRASTED.sub("", _ADDED.sub("", first))
+    if not statement.isprintable():  # a half of a character, or a control code, is no word of the question
         return False
-    if said.count(symbol(0)) != 1 or is_taken or is_asked or _BESIDE.search(said) or states_answer(marked):
+    if statement.count(symbol(0)) != 1 or is_taken or is_asked or _BESIDE.search(statement) or states_answer(marked):
         return False
-    return restates(said.replace(symbol(0), " "), folded(question))
+    return restates(statement.replace(symbol(0), " "), folded(question))
 
 
 def _contains(question: Asked, text: str) -> float:
@@ -172,7 +172,7 @@ def _without_longer_names(text: str, question: Asked) -> str:
 
 
 def shows_answer(question: Asked) -> bool:
-    """Return whether a prompt holds an accepted answer in whole words, so that a reply may repeat it."""
+    """Return whether a prompt holds an accepted answer in whole words. A reply may then repeat it."""
     prompt = folded(question.prompt)
     for answer in question.answers:
         if _normal(answer):
