@@ -580,7 +580,7 @@ class RunRecord(Record):
             warning, advice = (_SHARD, _MERGE) if self.left_to_shards else (_DESELECTED, _ALL)
             self.warnings.append(f"{warning}: {', '.join(self.deselected)}; {advice}")
         absent = self.absent_required
-        opinion = self._opinion_warning()
+        opinion = self.opinion_warning
         if absent:
             self.warnings.append(f"{REQUIRED}: {', '.join(absent)}")
         if opinion:
@@ -590,7 +590,8 @@ class RunRecord(Record):
             for sentence in _warnings_of(evaluation):
                 self.warnings.append(f"{name}: {sentence}")
 
-    def _opinion_warning(self) -> str:
+    @property
+    def opinion_warning(self) -> str:
         """Return the warning on a promotion that models' opinions alone support, empty for any other run."""
         if not self.promote:
             return ""

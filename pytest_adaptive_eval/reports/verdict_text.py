@@ -52,7 +52,7 @@ _STEPS = (
     (
         Outcome.INCONCLUSIVE,
         "budget",
-        "raise the budget, with the options of this run; answers so far are kept",
+        "raise the budget, with the options of this run; it ends at the verdict, and answers so far are kept",
         "pytest --adaptive-eval --adaptive-eval-budget={budget}",
     ),
     (
@@ -63,6 +63,12 @@ _STEPS = (
     ),
     (Outcome.FAIL, "", "read the answers", "adaptive-eval report {run} --html report.html"),
     (Outcome.INCONCLUSIVE, "", "read the answers", "adaptive-eval report {run} --html report.html"),
+    (
+        None,
+        "opinion",
+        "add a gate on a bank or a task, or promote the checkpoint on models' opinion; this exits with 0",
+        "adaptive-eval report {run} --exit-code",
+    ),
     (
         None,
         "promoted",
@@ -236,21 +242,30 @@ def next_steps(record: RunRecord, alarms: Sequence[Alarm] = ()) -> list[Step]:
     Args:
         alarms: Alarms that still last.  Each on an evaluation that a gate judges is a step.
     """
-    steps: dict[Step, None] = {}
+    evaluations: dict[Step, dict[str, None]] = {}  # names, each once
     for gate in sorted(record.gates, key=lambda gate: WORST_FIRST.index(gate.outcome)):
         facts = _facts(record, gate)
         quoted = {name: shlex.quote(value) for name, value in facts.items()}
         for outcome, fact, text, command in _STEPS:
             if outcome in (None, gate.outcome) and (not fact or facts[fact]):
-                steps[Step(text.format(**facts), command.format(**quoted))] = None
+                step = Step(text.format(**facts), command.format(**quoted))
+                evaluations.setdefault(step, {})[gate.interview] = None
                 break
     judged = {gate.interview for gate in record.gates}
+    quantities: dict[str, dict[str, None]] = {}
     for alarm in alarms:
-        name = alarm.series.evaluation
-        if name in judged:
-            command = f"adaptive-eval history --drift --evaluation {shlex.quote(name)}"
-            steps[Step(f"look at the alarm on {alarm.series.quantity}", command)] = None
-    return list(steps)
+        if alarm.series.evaluation in judged:
+            quantities.setdefault(alarm.series.evaluation, {})[alarm.series.quantity] = None
+    steps = []
+    for step, names in evaluations.items():
+        label = ""
+        if names.keys() != judged:
+            label = f"{', '.join(names)}: "
+        steps.append(Step(f"{label}{step.text}", step.command))
+    for name, alarmed in quantities.items():
+        text = f"look at the alarm{'s' * (len(alarmed) > 1)} on {', '.join(alarmed)}"
+        steps.append(Step(text, f"adaptive-eval history --drift --evaluation {shlex.quote(name)}"))
+    return steps
 
 
 def _facts(record: RunRecord, gate: GateRecord) -> dict[str, str]:
@@ -262,12 +277,16 @@ def _facts(record: RunRecord, gate: GateRecord) -> dict[str, str]:
     source = _source(record, gate)
     evaluation = record.evaluation_named(gate.interview)
     nodeids = [nodeid for _, nodeid in wrong_questions(record)]
-    facts = dict.fromkeys(("notice", "lost_alone", "lost", "wrong", "unscored", "budget", "bank", "promoted"), "")
+    facts = dict.fromkeys(
+        ("notice", "lost_alone", "lost", "wrong", "unscored", "budget", "bank", "promoted", "opinion"), ""
+    )
     facts |= {"run": record.run.partition("-")[0], "gate": gate.nodeid, "baseline": source.path}
     if verdict.notice:
         facts["notice"] = "yes"
     if words.promoted(record):
         facts["promoted"] = "yes"
+    if record.opinion_warning:
+        facts["opinion"] = "yes"
     if nodeids and all(nodeids) and not record.merged:  # else some question cannot be asked by its name
         facts["wrong"] = counted(len(nodeids), "wrongly answered question")
         facts["lost"] = str(len(source.lost) or "")

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pytest
 
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.reading.constructions import WORDS
 
 #: Grader, prompt, choices, and pairs of a key and another value.
 KINDS = {
@@ -38,8 +39,53 @@ READ = {
             "pt": "A resposta é {x}.",
             "nl": "Het antwoord is {x}.",
             "pl": "Odpowiedź to {x}.",
+            "ru": "Ответ: {x}.",
             "zh": "答案是{x}。",
             "ja": "答えは{x}です。",
+        },
+    ),
+    "chooses": (
+        ("choice",),
+        {
+            "en": "{y} is close. I pick {x}.",
+            "de": "{y} kenne ich, ich nehme {x}.",
+            "fr": "Pas loin de {y} ; je choisis {x}.",
+            "es": "Miro {y} y me quedo con {x}.",
+            "it": "C'è anche {y}; scelgo {x}.",
+            "pt": "Olho para {y}, fico com {x}.",
+            "nl": "Ik zie {y}. Ik kies {x}.",
+            "pl": "Widzę {y}. Wybieram {x}.",
+            "ru": "Есть {y}. Выбираю {x}.",
+            "zh": "看到{y}，我选{x}。",
+        },
+    ),
+    "concludes": (
+        ("choice",),
+        {
+            "en": "I looked at {y} and the rest. So {x}.",
+            "de": "Ich kenne {y} und den Rest. Somit {x}.",
+            "fr": "J'ai lu {y} et le reste. Donc {x}.",
+            "es": "He leído {y} y el resto. Por tanto, {x}.",
+            "it": "Ho letto {y} e il resto. Dunque {x}.",
+            "pt": "Li {y} e o resto. Portanto, {x}.",
+            "nl": "Ik las {y} en de rest. Dus {x}.",
+            "pl": "Czytam {y} i resztę. Zatem {x}.",
+            "ru": "Вижу {y} и другие. Значит, {x}.",
+            "zh": "看了{y}等等。所以{x}。",
+        },
+    ),
+    "seemed": (
+        ("choice",),
+        {
+            "en": "At first I thought {y}, but it is {x}.",
+            "de": "Auf den ersten Blick {y}, aber es ist {x}.",
+            "fr": "À première vue {y}, mais c'est {x}.",
+            "es": "A primera vista {y}, pero es {x}.",
+            "it": "A prima vista {y}, ma è {x}.",
+            "pt": "À primeira vista {y}, mas é {x}.",
+            "nl": "Op het eerste gezicht {y}, maar het is {x}.",
+            "pl": "Na pierwszy rzut oka {y}, ale to {x}.",
+            "ru": "На первый взгляд {y}, но это {x}.",
         },
     ),
     "denies another": (
@@ -196,6 +242,37 @@ UNREAD = {
             "answer": "Antwort: höchstens {x}",
             "sentence": "Es sind weniger als {x} Stifte.",
         },
+    ),
+    "is one of several": (
+        NAMES,
+        {
+            "en": "{x}, Bern and {y} all have a claim.",
+            "de": "{x}, Bern und {y} kommen in Frage.",
+            "fr": "Entre {x}, Berne et {y}, je ne saurais choisir.",
+            "es": "Entre {x}, Berna y {y} no me decido.",
+            "it": "Tra {x}, Berna e {y} la differenza è minima.",
+            "pt": "Entre {x}, Berna e {y}, não consigo dizer.",
+            "nl": "{x}, Bern en {y} passen allemaal.",
+            "pl": "{x}, Berno i {y} pasują.",
+        },
+    ),
+    "is in passing": (
+        NAMES,
+        {
+            "en": "It is Bern, which lies east of {x}.",
+            "de": "Es ist Bern, das auch an {x} grenzt.",
+            "fr": "C'est Berne, qui touche {x}.",
+            "es": "Es Berna, seguida de {x}.",
+            "it": "È Berna, che confina con {x}.",
+            "pt": "É Berna, a oeste de {x}.",
+            "nl": "Het is Bern, op een uur rijden van {x}.",
+            "pl": "To Berno, które leży koło {x}.",
+            "conclusion": "Many know {x}. Therefore: Bern.",
+        },
+    ),
+    "ranges": (
+        ("numeric",),
+        {"de": "{x} bis 99", "fr": "{x} à 99", "nl": "{x} tot 99", "pl": "{x} do 99", "zh": "{x}到99"},
     ),
     "lists": (ALL, {"or": "{x} or {y}", "oder": "{x} oder {y}", "lines": "- {x}\n- {y}\n- none"}),
     "asks": (LETTERS, {"en": "{x}?"}),
@@ -453,3 +530,145 @@ def test_a_long_answer_of_parts_of_constructions_is_read_in_little_time(grader: 
     begun = time.process_time()
     item.grade(part * (20_000 // len(part)))
     assert time.process_time() - begun < 4
+
+
+#: Labels of options in a question, with answers that name the second.
+LABELS = {
+    "digits": (
+        "1. tin\n2. lead\n3. steel",
+        ("2", "2. lead", "Option 2.", "Die 2 ist richtig.", "ma réponse est la 2.", "选2。"),
+    ),
+    "small letters": (
+        "a) tin\nb) lead\nc) steel",
+        ("b", "b)", "Antwort b ist richtig.", "letra b)", "вариант b.", "**b**"),
+    ),
+    "Cyrillic": ("А) tin\nБ) lead\nВ) steel", ("Б", "Ответ: Б", "вариант Б")),
+    "numbers in circles": ("① tin\n② lead\n③ steel", ("②", "答案是②。")),
+    "ordinals": (
+        "A) tin\nB) lead\nC) steel",
+        ("the second option", "C'est la deuxième.", "die zweite Option", "第二个选项", "la segunda opción"),
+    ),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_options_are_named_by_the_labels_of_the_question(labels: str) -> None:
+    shown, texts = LABELS[labels]
+    right, wrong = (Item("i", f"Which?\n{shown}", key, "choice", choices=("tin", "lead", "steel")) for key in "BC")
+    assert [text for text in texts if right.grade(text) != 1 or wrong.grade(text) != 0] == []
+
+
+def test_a_key_may_be_a_label_of_the_question() -> None:
+    item = Item("i", "Which?\n1. tin\n2. lead", "2", "choice", choices=("tin", "lead"))
+    assert (item.grade("It is lead."), item.grade("1")) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "text", ["Of the 2 metals I know none.", "d. h. gar nichts", "The first image shows lead and tin."]
+)
+def test_numbers_and_letters_that_name_no_option_are_none(text: str) -> None:
+    shown = "a) tin\nb) lead\nc) steel\nd) gold" if text.startswith("d.") else "1. tin\n2. lead"
+    choices = ("tin", "lead", "steel", "gold")[: 4 if text.startswith("d.") else 2]
+    for key in choices:
+        assert Item("i", f"Which?\n{shown}", key, "choice", choices=choices).grade(text) == 0
+
+
+@pytest.mark.parametrize("value", ["yes", "no"])
+def test_each_word_for_yes_and_no_says_so_alone(value: str) -> None:
+    wrong = []
+    for language, words in WORDS[f"says_{value}"].items():
+        for word in words.split("|"):
+            if not Item("i", "Was it so?", value, "yesno").grade(f"{word.capitalize()}."):
+                wrong.append((language, word))
+    assert wrong == []
+
+
+VERDICTS = (
+    ("The answer is negative.", "no"),
+    ("La afirmación es verdadera, sin más.", "yes"), ("L'affermazione è falsa.", "no"),
+    ("Das trifft nicht zu, es sind sechs.", "no"), ("Dat klopt, zo gaat het.", "yes"),
+    ("Dat klopt niet, want het zijn er zes.", "no"),
+    ("a afirmação não é verdadeira.", "no"), ("Так что ответ отрицательный.", "no"), ("答案是肯定的。", "yes"),
+    ("Nee hoor, echt niet.", "no"),
+    ("They can't.", "no"), ("Direi di no.", "no"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "value"), VERDICTS)
+def test_verdicts_of_many_languages(text: str, value: str) -> None:
+    other = {"yes": "no", "no": "yes"}[value]
+    assert Item("i", "Is it so?", value, "yesno").grade(text) == 1
+    assert Item("i", "Is it so?", other, "yesno").grade(text) == 0
+
+
+LAST_LINES = (
+    "→ {}",
+    "Label: {}",
+    "**Label:** {}",
+    "类别：**{}**",
+    "Daher: {}",
+    "Il s'agit de : {}",
+    "La persona citada es {}.",
+    "首都は{}です。",
+)
+
+
+@pytest.mark.parametrize("line", LAST_LINES)
+def test_exact_reads_what_the_last_sentence_says(line: str) -> None:
+    item = Item("i", "Which word?", "Lorn", "exact")
+    for text in (line, f"Some words speak for Marsk, others do not.\n\n{line}", f"Marsk is longer. {line}"):
+        assert (item.grade(text.format("Lorn")), item.grade(text.format("Marsk"))) == (1, 0)
+
+
+@pytest.mark.parametrize("text", ["Lorn, Marsk", "Lorn/Marsk", "Lorn und Marsk", "Marsk e Lorn"])
+def test_exact_refuses_an_answer_beside_another(text: str) -> None:
+    assert Item("i", "Lorn or Marsk?", "Lorn", "exact").grade(text) == 0
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "key", "other"),
+    [
+        ("How many?", "At first 12 = 5 + 7 seemed right. The sum is 14.", "14", "12"),
+        ("How many?", "The half is 7. Zusammen sind es also 14 Stifte.", "14", "7"),
+        ("How many?", "14: 5 here, 6 there and 3 more.", "14", "3"),
+        ("How many?", "Es sind 14, während früher 9 da waren.", "14", "9"),
+        ("In che anno?", "Nel 1861; la capitale cambiò nel 1870.", "1861", "1870"),
+        ("В каком году?", "12 апреля 1961 года, через четыре года после спутника (1957).", "1961", "1957"),
+        ("What is the probability?", "One in four, that is 25%.", "1/4", "1/5"),
+    ],
+)
+def test_the_number_of_the_last_statement_is_the_answer(question: str, text: str, key: str, other: str) -> None:
+    assert Item("i", question, key, "numeric").grade(text) == 1
+    assert Item("i", question, other, "numeric").grade(text) == 0
+
+
+PROSE = {
+    "en": "It comes out as {}.", "de": "Die Ableitung ergibt {} für alle x.", "fr": "On trouve {} unités.",
+    "es": "Por tanto, el resultado es {}.", "it": "Si ottiene {}, come previsto.", "pt": "Logo, a resposta é {} rad.",
+    "nl": "Dat is dus {}.", "pl": "Ostatecznie wynik to {}.", "ru": "Получаем {}.", "zh": "所以结果是{}。",
+    "ja": "答えは{}です。",
+}  # fmt: skip
+FORMULAS = {r"2\sqrt{3}": "2√3", r"\frac{\pi}{6}": "π/6", "20x^3": "20x³", r"\frac{\sqrt{2}}{2}": "½√2"}
+
+
+@pytest.mark.parametrize("language", PROSE)
+def test_math_finds_a_formula_in_a_sentence(language: str) -> None:
+    pytest.importorskip("math_verify")
+    keys = list(FORMULAS)
+    for key, other in zip(keys, keys[1:] + keys[:1], strict=True):
+        text = PROSE[language].format(FORMULAS[key])
+        assert Item("i", "Compute it.", key, "math").grade(text) == 1, text
+        assert Item("i", "Compute it.", other, "math").grade(text) == 0, text
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "score"),
+    [
+        (r"\frac{2}{3}", "две трети", 1), (r"\frac{4}{5}", "五分之四", 1), (r"2\sqrt{3}", "zwei Wurzel aus drei", 1),
+        ("x = 7/2", "L'unique solution est 3,5.", 1), ("(5, 2)", "x = 5 et y = 2", 1), ("(5, 2)", "x = 2 et y = 5", 0),
+        ("x = 2 or x = -2", "x = ±2", 1), ("x = 2 or x = -2", "x = 2", 0), ("x^6", "x^5 lub x^6", 0),
+    ],
+)  # fmt: skip
+def test_math_reads_words_names_and_pairs(key: str, text: str, score: float) -> None:
+    pytest.importorskip("math_verify")
+    assert Item("i", "Compute it.", key, "math").grade(text) == score

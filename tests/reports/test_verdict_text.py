@@ -155,6 +155,23 @@ def test_a_promoted_run_says_how_a_script_promotes(make: SimpleNamespace) -> Non
     assert step.command == "adaptive-eval report 20310506T070809000Z --exit-code"
 
 
+def test_a_step_of_some_evaluations_names_them(make: SimpleNamespace) -> None:
+    gates = [make.gate("FAIL"), make.gate("FAIL"), make.gate("ERROR")]
+    for gate, name in zip(gates, ("first", "second", "third"), strict=True):
+        gate.interview = name
+    repair, read = next_steps(make.record(gates=gates))
+    assert repair.text.startswith("third: correct what the verdict names")
+    assert read.text == "first, second: read the answers"
+
+
+def test_a_promotion_by_opinion_alone_is_not_the_first_thing_to_do(make: SimpleNamespace) -> None:
+    record = make.record()
+    record.exit_status = 0
+    record.interviews[0].opinion = True
+    (step,) = next_steps(record)
+    assert step.text.startswith("add a gate on a bank or a task, or promote the checkpoint on models' opinion")
+
+
 def test_an_alarm_on_the_evaluation_is_a_step(make: SimpleNamespace) -> None:
     record = make.record()
     record.exit_status = 0
@@ -162,3 +179,6 @@ def test_an_alarm_on_the_evaluation_is_a_step(make: SimpleNamespace) -> None:
         series = Series(name, "mmmu", "b", "s", "accuracy", "", ())
         steps = next_steps(record, [Alarm(series, 0, 0, None, 0.5, 0.4, "fell")] * 2)
         assert len(steps) == count
+    both = [Series("mmmu", "mmmu", "b", "s", "accuracy", category, ()) for category in ("", "art")]
+    *_, step = next_steps(record, [Alarm(series, 0, 0, None, 0.5, 0.4, "fell") for series in both])
+    assert step.text == "look at the alarms on accuracy of mmmu, accuracy of mmmu in art"

@@ -50,7 +50,8 @@ _NONE = lazy_pattern(
 _INLINED = lazy_pattern(r"(?<!\w)[(\[]?([A-J])[)\].:]\s*([^\n]*?)(?=[\s,;]*(?<!\w)[(\[]?[B-J][)\].:]\s|\s*(?:\n|\Z))")
 #: The verb of a question for one of several: a form with s, or its last word in other languages.
 _ASKED_VERB = lazy_pattern(
-    rf"{either('asks_which')}\s+\w+\s[^?\n]*?\b([a-z]+[^\W\duias]s)\b|{either('asks_which', but='en')}\s[^?\n]*\b(\w{{3,}})\s*\?",
+    rf"{either('asks_which')}\s+\w+\s[^?\n]*?\b([a-z]+[^\W\duias]s)\b"
+    rf"|{either('asks_which', but='en')}\s[^?\n]*\b(\w{{3,}})\s*\?",
     re.IGNORECASE,
 )
 #: A choice that is an expression, which is written in several ways.

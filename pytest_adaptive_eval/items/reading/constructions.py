@@ -14,7 +14,8 @@ Words = Mapping[str, str]
 _UNSPACED = ("zh", "ja", "ko")
 #: A letter or digit of a script with spaces.  A range up to the last character would take `re` 10 ms to compile.
 _LETTER = "[0-9A-Za-zÀ-ӿ]"
-#: Tables by name: a line for each language, with alternatives in the notation of `re`; indented lines go on with the last.
+#: Tables by name: a line for each language, with alternatives in the notation of `re`. Indented lines go on with the
+#: last.
 _TABLES = r"""
 # Verbs between what is asked for and the answer.
 [states]
@@ -133,7 +134,8 @@ nl: klopt|past(?=\s+(?:het|hier|bij|in|niet)\b|\s*[.,;]|\Z)|voldoet|blijft
 pl: pasuje|spełnia|odpowiada|zostaje|pozostaje
 ru: подходит|остаётся|остается|соответствует
 zh: 才?(?:符合|成立|最佳|合适)
-ja: (?:のほう|の方)?が(?:正し(?!くな)|正解|適切|当てはま|適当)|(?:のほう|の方)?(?:です|だ|である|でしょう)(?=[。.\s]|\Z)|
+ja: (?:のほう|の方)?が(?:正し(?!くな)|正解|適切|当てはま|適当)|
+    (?:のほう|の方)?(?:です|だ|である|でしょう)(?=[。.\s]|\Z)|
     を選(?:び|ぶ|択)|にします
 # Verbs with which a sentence names what a text holds or lacks.
 [mentions]
@@ -466,7 +468,7 @@ pl: nie|fałsz|fałszywe|nieprawda|przecząca|wcale nie|oczywiście że nie|to n
 ru: нет|ответ отрицательный|неверно|ложь|неправда|отрицательный|это не так|это неправда|неправильно|вовсе нет|ничуть|
     ничего подобного|ни в коем случае|отнюдь|никогда|конечно нет|совсем нет|конечно же нет|ложно|ошибка|миф|
     заблуждение|отнюдь нет
-zh: 不是|不可能|不对|不正确|错误|错|否|没有|不|当然不是|否定|否定的|并非如此|并不是|不成立|没|
+zh: 不是|不可能|不对|不正确|错误|错|否|没有|不|当然不是|否定|否定的|并非如此|并不是|不成立|
     并非|错误的|假的|绝不|绝对不是|当然不|从来没有
 ja: いいえ|偽|誤り|間違い|違います|ちがいます|否定|否定的|そうではありません|いや|
     間違いです|誤りです|正しくありません|嘘です|違う|まさか|とんでもない|そんなことはありません|事実ではありません|いえ
@@ -565,6 +567,27 @@ pt: em\s+cada|de\s+cada|de\s+um\s+total\s+de
 nl: van\s+de|op\s+de
 pl: na|z
 ru: из
+# Sentences of an author who does not know, or does not choose.
+[abstains]
+en: i(?: a|')m (?:not (?:\w+ )?(?:sure|certain|able)|unsure|unable|afraid|sorry)|
+    i (?:do not|don'?t)(?: really)? (?:know|have (?:an|the) answer|have enough)|i have no (?:idea|answer)|
+    i (?:cannot|can not|can't|could not|couldn't) (?:answer|say|tell|determine|solve|find|compute|calculate|do)|
+    (?:cannot|can not|can't|impossible to|not possible to) (?:be )?(?:determined?|answered?|said|say|tell|know)|
+    (?:no idea|not sure|unsure|insufficient information|not enough information|hard to say)|
+    (?:can't|cannot|won't|will not) (?:decide|choose)
+de: ich weiß (?:es )?nicht|ich bin (?:mir )?nicht sicher|keine ahnung|nicht (?:festlegen|entscheiden|sagen)|
+    hängt davon ab
+fr: je (?:ne )?(?:sais pas|suis pas sûre?|saurais|peux (?:pas )?(?:dire|choisir|trancher))
+es: no (?:lo )?sé|no estoy segur[oa]|no (?:puedo|sabría|consigo|logro) (?:decir|elegir|decidir)\w*|depende
+it: non (?:lo )?so|non sono sicur[oa]|non saprei|non (?:riesco|posso) (?:a )?(?:dire|scegliere|decidere)
+pt: não sei|não tenho certeza|não (?:consigo|posso|saberia) (?:dizer|indicar|escolher|decidir)
+nl: ik weet het niet|(?:geen (?:naam|keuze)|niet) (?:te )?(?:geven|kiezen|zeggen|aanwijzen)
+pl: nie wiem|trudno powiedzieć|nie (?:potrafię|umiem|mogę) (?:powiedzieć|wybrać|wskazać|rozstrzygnąć)
+ru: не знаю|не уверена?|(?:сложно|трудно) (?:сказать|выбрать)|(?:сказать|выбрать) (?:сложно|трудно)|
+    не могу (?:сказать|выбрать)
+zh: 不知道|不确定|无法确定|无法回答|说不好|很难说|各有各的|无法判断
+ja: わかりません|分かりません|決め手がありません|わからない
+ko: 모르겠
 # Words of questions for what may be in percent.
 [rate]
 de: wahrscheinlichkeit\w*|anteil\w*|quote|prozent\w*|zinssatz|rabatt|rate|verhältnis
@@ -975,7 +998,8 @@ def either(names: str, but: str = "") -> str:
 
 def any_of(rows: Iterable[tuple[str, str]]) -> str:
     """Return a pattern of words, given with their languages."""
-    whole, parts = [], []
+    whole: list[str] = []
+    parts: list[str] = []
     for language, words in rows:
         (parts if language in _UNSPACED else whole).append(words)
     if whole:

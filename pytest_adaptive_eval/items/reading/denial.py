@@ -31,8 +31,10 @@ _ADVERBS = r"(?:\s+(?:\w+ly|also|just|all|both|an?|the|la|le|el|il|de|die|das|he
 _NOT_RIGHT = rf"{either('not')}{_ADVERBS}{either('right possible')}"
 #: Words after what they deny, in one sentence with it.
 _AFTER = lazy_pattern(
-    rf"{either('links')}{_ADVERBS}(?:{either('wrong')}|{_NOT_RIGHT})|{either('not')}\s+{either('links')}{_ADVERBS}{either('right possible')}"
-    rf"|\b(?:is|are|was|were)n'?t{_ADVERBS}{either('right possible')}|{either('denied')}|\?\s*{either('asked_and_denied')}",
+    rf"{either('links')}{_ADVERBS}(?:{either('wrong')}|{_NOT_RIGHT})"
+    rf"|{either('not')}\s+{either('links')}{_ADVERBS}{either('right possible')}"
+    rf"|\b(?:is|are|was|were)n'?t{_ADVERBS}{either('right possible')}|{either('denied')}"
+    rf"|\?\s*{either('asked_and_denied')}",
     re.IGNORECASE,
 )
 #: The same where what replaces the denied text follows at once.
@@ -115,39 +117,7 @@ def _subject(text: str, end: int) -> int:
 
 #: Characters of an answer, from its end, that are searched.
 _CHARACTERS = 400
-#: Patterns in languages with spaces, and phrases in others.
-_PATTERNS = (
-    r"i(?: a|')m (?:not (?:\w+ )?(?:sure|certain|able)|unsure|unable|afraid|sorry)",
-    r"i (?:do not|don'?t)(?: really)? (?:know|have (?:an|the) answer|have enough)",
-    r"i have no (?:idea|answer)",
-    r"i (?:cannot|can not|can't|could not|couldn't) (?:answer|say|tell|determine|solve|find|compute|calculate|do)",
-    r"(?:cannot|can not|can't|impossible to|not possible to) (?:be )?(?:determined?|answered?|said|say|tell|know)",
-    r"(?:no idea|not sure|unsure|insufficient information|not enough information)",
-    r"(?:hard to say|(?:can't|cannot|won't|will not) (?:decide|choose))",
-    r"je (?:ne )?(?:sais pas|suis pas sûre?|saurais|peux (?:pas )?(?:dire|choisir|trancher))",
-    r"(?:ich weiß (?:es )?nicht|ich bin (?:mir )?nicht sicher|keine ahnung|nicht (?:festlegen|entscheiden|sagen)|hängt davon ab)",
-    r"(?:no (?:lo )?sé|no estoy segur[oa]|no (?:puedo|sabría|consigo|logro) (?:decir|elegir|decidir)\w*|depende)",
-    r"(?:não sei|não tenho certeza|não (?:consigo|posso|saberia) (?:dizer|indicar|escolher|decidir))",
-    r"(?:non (?:lo )?so|non sono sicur[oa]|non saprei|non (?:riesco|posso) (?:a )?(?:dire|scegliere|decidere))",
-    r"(?:ik weet het niet|(?:geen (?:naam|keuze)|niet) (?:te )?(?:geven|kiezen|zeggen|aanwijzen))",
-    r"(?:nie wiem|trudno powiedzieć|nie (?:potrafię|umiem|mogę) (?:powiedzieć|wybrać|wskazać|rozstrzygnąć))",
-    r"(?:не знаю|не уверена?|(?:сложно|трудно) (?:сказать|выбрать)|(?:сказать|выбрать) (?:сложно|трудно)|не могу (?:сказать|выбрать))",
-)
-_PHRASES = (
-    "不知道",
-    "不确定",
-    "无法确定",
-    "无法回答",
-    "说不好",
-    "很难说",
-    "各有各的",
-    "无法判断",
-    "わかりません",
-    "分かりません",
-    "決め手がありません",
-)
-_PHRASES += ("わからない", "모르겠")
-_ABSTENTION = lazy_pattern(rf"\b(?:{'|'.join(_PATTERNS)})\b|{'|'.join(_PHRASES)}", re.IGNORECASE)
+_ABSTENTION = lazy_pattern(either("abstains"), re.IGNORECASE)
 
 
 def abstains(text: str) -> bool:

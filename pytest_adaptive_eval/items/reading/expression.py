@@ -72,7 +72,10 @@ _LOOKS = (
     (r"\A[A-Za-z](?:\\in|=|∈)(?=.)", ""),
 )
 #: The name of what an expression gives, and the sign behind it.
-_NAME_BEFORE = r"(?:(?:\(\s*[a-z](?:\s*,\s*[a-z])+\s*\)|[a-zA-Z](?:_\{?\w\}?|[₀-₉])?(?:\([a-z]\))?|\\theta)\s*(?:=|\\in(?![a-z])|∈))"
+_NAME_BEFORE = (
+    r"(?:(?:\(\s*[a-z](?:\s*,\s*[a-z])+\s*\)|[a-zA-Z](?:_\{?\w\}?|[₀-₉])?(?:\([a-z]\))?|\\theta)"
+    r"\s*(?:=|\\in(?![a-z])|∈))"
+)
 
 
 def _commas(column: str) -> str:

@@ -23,7 +23,8 @@ _PLACES = [
     for place in range(len(WORDS["ordinals"]["en"].split()))
 ]
 _ORDINAL = lazy_pattern(
-    rf"(?P<before>{either('states chooses')}\s*)?(?:{either('articles')}\s*)?(?:{'|'.join(f'({place})' for place in _PLACES)})"
+    rf"(?P<before>{either('states chooses')}\s*)?(?:{either('articles')}\s*)?"
+    rf"(?:{'|'.join(f'({place})' for place in _PLACES)})"
     rf"\s*(?:{either('option')}|\bone\b|(?(before)(?=[.,!]|\Z|\s+(?:of|der|des|de|di|van|z|из)\b)|(?!)))",
     re.IGNORECASE,
 )
@@ -35,7 +36,7 @@ def labels_of(question: str, choices: Sequence[str]) -> str:
     asked = plain_characters(question)
     for series in _SERIES:
         labels = series[: len(choices)]
-        places = [re.search(rf"(?<!\w){label}\s?[)\].:、]", asked) for label in labels]
+        places = [re.search(rf"(?<!\w){label}(?:\s?[)\].:、]|(?<=[①-⑨]))", asked) for label in labels]
         if len(labels) == len(choices) > 1 and all(places) and not set(labels).intersection(choices):
             return labels
     return ""
@@ -52,7 +53,7 @@ def with_capitals(text: str, labels: str, count: int) -> str:
     if not labels:
         return text
     label = (
-        rf"(?P<noun>{either('option')}\s?)?(?<![\w.,/'])(?<![=+/^-])(?<![=+*/^-]\s)[(\[]?"
+        rf"(?P<noun>(?i:{either('option')})\s?)?(?<![0-9A-Za-zÀ-ӿ.,/'])(?<![=+/^-])(?<![=+*/^-]\s)[(\[]?"
         rf"(?P<label>[{labels}]){_UNFOLLOWED}(?=(?(noun)(?:{_MARK}|{_WORD})|(?:{_MARK}|(?<=\d){_WORD})))[)\]]?"
     )
     return re.sub(label, lambda match: f"({ascii_uppercase[labels.index(match['label'])]})", text)

@@ -36,11 +36,13 @@ _RESTATED = 200
 _DISPLAY = ("", "\\[", "\\]", "$$", "\\)", "\\(", "```")
 #: A sentence that says what something is, and words that make it something else.
 _SAID = lazy_pattern(
-    rf"(?P<before>[^\n]{{0,160}}(?:\b(?:is|are|was|were)|'s|[=:—→➡⇒]|{either('states mentions')})[*_]*)\s*(?P<answer>[^\n]+)",
+    rf"(?P<before>[^\n]{{0,160}}(?:\b(?:is|are|was|were)|'s|[=:—→➡⇒]"
+    rf"|{either('states mentions')})[*_]*)\s*(?P<answer>[^\n]+)",
     re.I,
 )
 _UNSURE = lazy_pattern(
-    rf"{either('hedges denies not')}|\b(?:not|never|no|nor|neither|if|whether|unless|maybe|perhaps|possibly|might|may|could|would|or|wrong|false|incorrect|unlikely|avoid|eliminated|excluded|rejected"
+    rf"{either('hedges denies not')}|\b(?:not|never|no|nor|neither|if|whether|unless|maybe|perhaps|possibly|might"
+    r"|may|could|would|or|wrong|false|incorrect|unlikely|avoid|eliminated|excluded|rejected"
     r"|hardly|doubt|except|other|instead|some|many|people|they|once|used|formerly|guess|question|who|what|which|why|how)\b|n't\b|\?",
     re.IGNORECASE,
 )

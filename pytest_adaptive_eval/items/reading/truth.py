@@ -33,11 +33,14 @@ _TOKEN = lazy_pattern(
 #: What is before and after a word that is an answer: "no" before another word mostly is none, nor is "on the right".
 _BEFORE_WORD = lazy_pattern(
     r"(?:\A|[^\w\s]|\n|\b(?:is|was|be|say|think|believe|guess|so|thus|hence|therefore|answer|probably|likely|definitely|clearly|actually"
-    rf"|certainly|indeed|also|it's|that's|a|an|or|and|but|not|either|maybe|with|response|es|est|é|è|ist|lautet|initially|edit|wait|oh|well|hmm|ah|are|that|que|di|dass|че)\s|(?:{either('states links chooses concludes surely contrasts and')})\s?)\s*\Z",
+    r"|certainly|indeed|also|it's|that's|a|an|or|and|but|not|either|maybe|with|response|es|est|é|è|ist|lautet"
+    r"|initially|edit|wait|oh|well|hmm|ah|are|that|que|di|dass|че)\s"
+    rf"|(?:{either('states links chooses concludes surely contrasts and')})\s?)\s*\Z",
     re.IGNORECASE,
 )
 _AFTER_WORD = lazy_pattern(
-    rf"\s*(?:[^\w\s]|\n|\Z|[^\x00-\x7f])|\s+(?:it|there|that|this|i|we|you|he|she|they|the|or|and|because|since|but|is|would|rather|nor|indeed|of|definitely|hoor|wirklich|eh)\b|\s+{either('because contrasts and')}",
+    r"\s*(?:[^\w\s]|\n|\Z|[^\x00-\x7f])|\s+(?:it|there|that|this|i|we|you|he|she|they|the|or|and|because|since"
+    rf"|but|is|would|rather|nor|indeed|of|definitely|hoor|wirklich|eh)\b|\s+{either('because contrasts and')}",
     re.IGNORECASE,
 )
 _COPULA = r"(?:is|was|are|were|does|do|did|can|could|would|will|has|have)"
@@ -46,11 +49,13 @@ _SUBJECT = r"(?:it|that|this|there|he|she|they|the\s+(?:statement|claim|sentence
 _PHRASE = lazy_pattern(
     r"(?P<none>\b(?:yes|no)\s+(?:is|would\s+be|seems)\s+(?:\w+ly\s+)?(?:wrong|incorrect|false|not)\b|\bno\s+way\s+(?:to|of)\b"
     r"|\bno\s+(?:\w+\s+){0,2}(?:idea|clue|comment|answer|opinion|information|data|evidence|image|one|conclusion|response|reply)\b|\bnobody\b"
-    r"|\bno\s+(?:lo\s+s|s[eé]\b|hay|es\s+posible|tengo)|\bnão\s+s|\bnon\s+lo|\bнет\s+\w|لا\s+أ[عد]|\bkhông\s+\w|\bnie\s+w|不知|没有信|\bno\s+doubt|पता\s+नहीं)"
+    r"|\bno\s+(?:lo\s+s|s[eé]\b|hay|es\s+posible|tengo)|\bnão\s+s|\bnon\s+lo\s+so\b|\bнет\s+\w|لا\s+أ[عد]|\bkhông\s+\w|\bnie\s+w|不知|没有信|\bno\s+doubt|पता\s+नहीं)"
     r"|(?P<no>\bnot\s+(?:really|at\s+all|quite|exactly|necessarily)\b|\b(?:certainly|definitely|absolutely|of\s+course|probably|likely|clearly|obviously|i\s+(?:think|believe|guess|say)"
     r"|i'?m\s+afraid)\s+not\b(?=\W|$)(?!\s+\w)|\bi\s+(?:do\s+not|don't)\s+(?:think|believe)\s+so\b|(?:^|(?<=[.!?]\s))(?:never|none|nah|no\s+way|nee|not\s+that\s+i\s+can\s+see|not\s+in\s+(?:this|the)\s+\w+)\b(?=\W*$)|\bstimmt\s+nicht\b"
     rf"|\b(?:{_SUBJECT}(?:'s|\s+{_COPULA})(?:\s+not|n?'t)|{_SUBJECT}\s+cannot)(?:\s+\w+ly)?(?:\s+(?:true|correct|right|accurate|the\s+case|there|visible|present))?(?=\s*(?:[.,;!\n]|$))"
-    rf"|{either('not')}\s+{either('links')}(?:\s+\w+)?\s+{either('right')}|{either('not')}\s+(?:lo\s+)?{either('states links')}(?=\s*(?:[.;!\n]|$))|{either('states links')}\s+(?:es\s+|das\s+|het\s+)?{either('not')}(?=\s*(?:[.;!\n]|$)))"
+    rf"|{either('not')}\s+{either('links')}(?:\s+\w+)?\s+{either('right')}"
+    rf"|{either('not')}\s+(?:lo\s+)?{either('states links')}(?=\s*(?:[.;!\n]|$))"
+    rf"|{either('states links')}\s+(?:es\s+|das\s+|het\s+)?{either('not')}(?=\s*(?:[.;!\n]|$)))"
     r"|(?P<yes>(?:^|(?<=[.!?:]\s))(?:indeed|certainly|definitely|absolutely|of\s+course|sure|surely)\b(?=[.!]?\s*\Z|[,.!]?\s+(?:there|it|yes|the)\b)|\bi\s+(?:think|believe|guess)\s+so\b|\bdas\s+stimmt\b(?!\s+nicht)"
     rf"|\b{_SUBJECT}(?:'s|(?:\s+\w+ly)?\s+{_COPULA})(?:\s+indeed)?(?:\s+the\s+case)?(?=\s*(?:[.!\n]|$)))",
     re.IGNORECASE | re.MULTILINE,

@@ -40,7 +40,10 @@ _EXPLANATION = 12
 #: Key of ``meta`` with which `contains` accepts an answer within a word.
 _WITHIN_WORDS = "within_words"
 #: A name, and a clause behind it of which the answer is the subject.
-_NEXT_CLAUSE = r"(?P<before>\S+)\s(?P<name>(?:[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+\s?){{1,4}})[;,]\s(?:[^\W\d_]{{1,4}}\s)?{key}(?=\s[a-zß-öø-ÿа-я])"
+_NEXT_CLAUSE = (
+    r"(?P<before>\S+)\s(?P<name>(?:[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+\s?){{1,4}})[;,]\s(?:[^\W\d_]{{1,4}}\s)?"
+    r"{key}(?=\s[a-zß-öø-ÿа-я])"
+)
 _NO_VERB = lazy_pattern(either("articles accompanies relates denies"), re.IGNORECASE)
 _NAME = r"[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+"
 #: Members of a list: characters without spaces, names, or words.
@@ -159,7 +162,9 @@ def _without_longer_names(text: str, question: Asked) -> str:
 
     for answer in question.answers:
         text = re.sub(rf"{re.escape(answer)}(?:{_UNSPACED_NAME})", "...", text)
-        text = _list_of(answer).sub(lambda match, part=answer: "..." if part in match[0] else match[0], text)
+        for listed in _list_of(answer).findall(text):
+            if answer in listed:
+                text = text.replace(listed, "...")
         text = re.sub(_NEXT_CLAUSE.format(key=re.escape(answer)), unless_named, text)
         if answer[:1].isupper() and not text.isupper() and (" " in answer or not _ASKS_WHO.search(question.prompt)):
             text = re.sub(rf"\b{re.escape(answer)}[ -]([A-Z][^\W\d_]+)\b(?! [A-Z])", unless_asked, text)
