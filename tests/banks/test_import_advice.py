@@ -463,6 +463,13 @@ FORMS = {
         other,
         absent=lambda n: ["labels"],
     ),
+    "three annotators who agree": Form(
+        {"quiz.jsonl": lines(lambda n: {"question": asked(n), "answers": [{"start": n, "text": f"{n + 5}"}] * 3})},
+        lambda n: [asked(n)],
+        number,
+        far,
+        1,
+    ),
     "records in an object beside facts": Form(
         {
             "quiz.json": json.dumps(

@@ -231,6 +231,31 @@ def test_no_copy_of_an_image_outlives_its_import(image, end, tmp_path):
     assert (run.stdout.split(), list((tmp_path / "temporary").iterdir())) == (["1", str(len(image) // 5)], [])
 
 
+IMPORT_THAT_WAITS = """
+import sys, tempfile
+from pytest_adaptive_eval.cli import main
+from pytest_adaptive_eval.extensions.importing import verbs
+tempfile.tempdir = sys.argv[2]
+verbs._report = lambda *_: [print("read", flush=True) or sys.stdin.read()]
+main(["import", sys.argv[1]])
+"""
+
+
+def test_no_copy_of_an_image_outlives_an_import_that_is_terminated(tmp_path):
+    (tmp_path / "a.png").write_bytes(png())
+    path = write(tmp_path, "a.jsonl", [{"question": "Colour?", "answer": "red", "image": "a.png"}])
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    command = [sys.executable, "-c", IMPORT_THAT_WAITS, str(path), str(temporary)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
+        while "read" not in run.stdout.readline():
+            assert run.poll() is None
+        made = len(list(temporary.iterdir()))
+        run.terminate()
+        run.wait()
+    assert (made, list(temporary.iterdir())) == (1, [])
+
+
 def test_an_import_without_images_makes_no_folder(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.mkdtemp", lambda **_: pytest.fail("a folder was made"))
     assert len(import_items(str(write(tmp_path, "a.jsonl", [{"question": "Colour?", "answer": "red"}]))).items) == 1

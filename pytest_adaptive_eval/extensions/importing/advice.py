@@ -234,7 +234,7 @@ def _open_points(
         advice = [Advice({"question": name}) for name in (*_asking(imported.unused), *mapping.context)]
         problem = "no field has the name of a question"
         advice += guessed_header(source)
-        if all(field.name == "value" for field in imported.unused):
+        if all(field.name == "value" and isinstance(literal(field.example), str) for field in imported.unused):
             advice = []
             problem = "records that are lines of text have no fields: write a question and its answer as JSON in a line"
         elif not advice:

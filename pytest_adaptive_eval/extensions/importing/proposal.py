@@ -372,10 +372,10 @@ def _accepted(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
 
 
 def _may_be_choices(values: Sequence[Any]) -> bool:
-    """Return whether values are lists of three to five entries each, as choices are."""
+    """Return whether values are lists of three to five different entries each, as choices are."""
     lists = []
     for value in map(literal, values):
-        if isinstance(value, list):
+        if isinstance(value, list) and len(set(map(as_text, value))) == len(value):
             lists.append(value)
     counts = set(map(len, lists))
     return len(lists) == len(values) >= _ALIKE and len(counts) == 1 and counts <= {3, 4, 5}

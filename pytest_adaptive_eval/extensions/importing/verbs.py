@@ -6,7 +6,9 @@ import argparse
 import json
 import re
 import shlex
+import signal
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,6 +58,17 @@ def _table() -> type[ImportSettings]:
 
 
 def _run(options: argparse.Namespace) -> int:
+    is_main = threading.current_thread() is threading.main_thread()
+    # by default a signal ends the process without its contexts, and copies of images would stay
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number)) if is_main else None
+    try:
+        return _import(options)
+    finally:
+        if is_main:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _import(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.banks.ready import read_ready
     from pytest_adaptive_eval.extensions.importing.advice import Adviser
     from pytest_adaptive_eval.extensions.importing.importer import check_refused, import_items
