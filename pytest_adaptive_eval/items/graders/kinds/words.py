@@ -47,11 +47,9 @@ _NO_VERB = word_pattern("⟨articles accompanies relates denies⟩", re.IGNORECA
 _NAME = r"[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+"
 #: Members of a list: characters without spaces, names, or words.
 _UNSPACED, _NAMES, _WORDS = (
-    word_pattern(
-        rf"(?<!\w)(?:{one}(?:{comma}{one})*?{last}{one}|{one}(?:{comma}{one}){{2,9}})(?!\w)|\A{one}\sof\s{one}\W*\Z"
-    )
+    word_pattern(rf"(?<!\w){one}(?:{comma}{one})*?{last}{one}(?!\w)")
     for one, comma, last in (
-        (r"[\u3400-\u9fff\u30a0-\u30ff]{2,10}?", "、", r"(?:⟨and or⟩)"),
+        (r"[\u3400-\u9fff\u30a0-\u30ff]{2,10}?", "、", r"(?:⟨and or⟩|、)"),
         (
             rf"{_NAME}(?:\s(?:[a-z]{{1,3}}\s)?{_NAME}){{0,3}}",
             r",\s(?:an?\s|à\s)?",
@@ -60,6 +58,8 @@ _UNSPACED, _NAMES, _WORDS = (
         (r"[^\W\d_]+", r",\s", r",\s[^\W\d_]+,?\s⟨and or⟩\s"),
     )
 )
+#: Letters of the longest words between members.
+_JOINER = 3
 _ASKS_WHO = word_pattern("⟨asks_who⟩", re.IGNORECASE)
 #: What makes another name of a name in Chinese and Japanese, behind it.
 _UNSPACED_NAME = r"(?<=[\u3400-\u9fff])[\u30a1-\u30fa\u30fc]{2,}|[区县岸路街站港]"
@@ -162,7 +162,7 @@ def _without_longer_names(text: str, question: Asked) -> str:
     for answer in question.answers:
         text = re.sub(rf"{re.escape(answer)}(?:{_UNSPACED_NAME})", "...", text)
         for listed in _list_of(answer).findall(text):
-            if answer in listed:
+            if answer in listed and not asked.issuperset(word for word in normal_words(listed) if len(word) > _JOINER):
                 text = text.replace(listed, "...")
         text = re.sub(_NEXT_CLAUSE.format(key=re.escape(answer)), unless_named, text)
         if answer[:1].isupper() and not text.isupper() and (" " in answer or not _ASKS_WHO.search(question.prompt)):
