@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters
-from pytest_adaptive_eval.items.reading.constructions import either
+from pytest_adaptive_eval.items.reading.constructions import with_words, word_pattern
 from pytest_adaptive_eval.items.reading.expression import normal_expression
 from pytest_adaptive_eval.items.reading.labels import labels_of, with_capitals
 from pytest_adaptive_eval.items.reading.numbers import expected_number, is_lone_number
@@ -16,7 +16,6 @@ from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answ
 from pytest_adaptive_eval.items.reading.stated import without_notes
 from pytest_adaptive_eval.items.reading.statements import Chosen, read_statements, symbol
 from pytest_adaptive_eval.items.reading.truth import read_truth, truth_of
-from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 _WORD = (
     r"(?:(?:the\s+)?(?:options?|choices?|letters?|alternative|image|picture|candidate|statement|point|box|panel|region|output"
@@ -27,7 +26,7 @@ _LETTERS = "A-Za-z0-9À-ӿ"
 _AFTER_LETTER = (
     r"(?:(?:with|rather|instead|over|would|can|could|cannot|must|should|does"
     r"|will|follows|states|says|describes|answers|beats|means|shows|explains|\w{3,}ly|can't|isn't|fails|i\.e)\b"
-    rf"|{either('states measures links fits because or and', but='fr')}|(?:est|c'est|convient|correspond|ou|et)\\b)"
+    r"|⟨states measures links fits because or and -fr⟩|(?:est|c'est|convient|correspond|ou|et)\\b)"
 )
 #: "A" and "I" where they are words.
 _A_WORD = rf"(?-i:I[^\S\n]+|[AАВС][^\S\n]+(?!(?i:{_AFTER_LETTER})))(?=[A-Za-zÀ-ӿ])"
@@ -38,32 +37,32 @@ _LABEL = (
     rf"|(?:\b{_WORD}[\s_:#]{{0,4}}[*\"']{{0,3}})((?-i:[A-Z]))(?![{_LETTERS}])(?!'\w)"
     rf"|(?<![{_LETTERS}\\])(?<![{_LETTERS}]')(?<![A-Z]\.)(?!{_A_WORD})((?-i:[A-ZАВСЕ]))(?![{_LETTERS}])(?!'\w|\.[A-Z])\)?"
 )
-_LABELLED = lazy_pattern(r"[(\[*]{0,3}([A-Z])[)\].:*]{1,4}\s+")
+_LABELLED = word_pattern(r"[(\[*]{0,3}([A-Z])[)\].:*]{1,4}\s+")
 #: What stands between the letter of a choice and its text.
-_BETWEEN = lazy_pattern(r"[\s:.)\]*\"'(=\u2013\u2014-]{0,8}")
-_NONE = lazy_pattern(
+_BETWEEN = word_pattern(r"[\s:.)\]*\"'(=\u2013\u2014-]{0,8}")
+_NONE = word_pattern(
     r"\b(?:none|neither|no one) of (?:the|these|those|them)\b(?:[^.\n]{0,40}\b(?:options|choices|answers|above)\b"
     r"|\W*\Z)",
     re.I,
 )
 #: A letter before an option in a prompt, and the text up to the next.
-_INLINED = lazy_pattern(r"(?<!\w)[(\[]?([A-J])[)\].:]\s*([^\n]*?)(?=[\s,;]*(?<!\w)[(\[]?[B-J][)\].:]\s|\s*(?:\n|\Z))")
+_INLINED = word_pattern(r"(?<!\w)[(\[]?([A-J])[)\].:]\s*([^\n]*?)(?=[\s,;]*(?<!\w)[(\[]?[B-J][)\].:]\s|\s*(?:\n|\Z))")
 #: The verb of a question for one of several: a form with s, or its last word in other languages.
-_ASKED_VERB = lazy_pattern(
-    rf"{either('asks_which')}\s+\w+\s[^?\n]*?\b([a-z]+[^\W\duias]s)\b"
-    rf"|{either('asks_which', but='en')}\s[^?\n]*\b(\w{{3,}})\s*\?",
+_ASKED_VERB = word_pattern(
+    r"⟨asks_which⟩\s+\w+\s[^?\n]*?\b([a-z]+[^\W\duias]s)\b"
+    r"|⟨asks_which -en⟩\s[^?\n]*\b(\w{3,})\s*\?",
     re.IGNORECASE,
 )
 #: A choice that is an expression, which is written in several ways.
-_FORMULA = lazy_pattern(r"[\d\\^_=+*/√π<>]")
+_FORMULA = word_pattern(r"[\d\\^_=+*/√π<>]")
 #: A question for what is wrong, and one for what is not so.
-_ASKS_WRONG = lazy_pattern(
+_ASKS_WRONG = word_pattern(
     r"\b(?:except|least|in(?:correct|valid|accurate)|false|wrong|untrue|(?:not|n't)\s+(?:\w+\s+)?(?:true|correct|right|valid|accurate))\b",
     re.IGNORECASE,
 )
-_ASKS_NOT = lazy_pattern(r"\b(?:not|never|cannot|unlikely|excluded?)\b|n't\b", re.IGNORECASE)
-_ARTICLE = lazy_pattern(r"\A(?:an?|the)\s+", re.IGNORECASE)
-_LATEX = lazy_pattern(
+_ASKS_NOT = word_pattern(r"\b(?:not|never|cannot|unlikely|excluded?)\b|n't\b", re.IGNORECASE)
+_ARTICLE = word_pattern(r"\A(?:an?|the)\s+", re.IGNORECASE)
+_LATEX = word_pattern(
     r"\\(?:text|textbf|mathbf|mathrm|textit|mbox|bf|rm|mathit|boldsymbol|bold|mathsf|displaystyle|left|right)\b"
     r"|\\[()\[\] ,;!]"
 )
@@ -200,7 +199,7 @@ class _Choices:
             else:
                 words = rf"((?:\b(?:an?|the)\s+)?{words})"
             groups.append(_in_words(form, words))
-        return re.compile("|".join((*groups, _LABEL)), re.IGNORECASE)
+        return re.compile(with_words("|".join((*groups, _LABEL))), re.IGNORECASE)
 
     def equal(self, text: str) -> int | None:
         """Return the choice that a text equals in a form that no other choice has."""

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 from collections.abc import Iterable, Mapping
+
+from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 Words = Mapping[str, str]
 #: Languages without spaces between words.
@@ -984,16 +987,30 @@ def _tables(text: str) -> Mapping[str, Words]:
 WORDS = _tables(_TABLES)
 
 
+#: Tables that a pattern names, and languages that are left out.
+_NAMED = re.compile(r"⟨([a-z_ ]+)((?: -[a-z]{2})*)⟩")
+
+
+def with_words(pattern: str) -> str:
+    """Return a pattern with the words of constructions for their names: ``⟨states links -en⟩`` leaves out English."""
+    return _NAMED.sub(lambda match: either(match[1].strip(), tuple(match[2].replace("-", "").split())), pattern)
+
+
+def word_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a pattern that names constructions, compiled at its first use."""
+    return lazy_pattern(text, flags, read=with_words)
+
+
 @functools.cache
-def either(names: str, but: str = "") -> str:
+def either(names: str, but: tuple[str, ...] = ()) -> str:
     """Return a pattern of all words of constructions, whole words where the language has spaces.
 
     Args:
         names: Names of tables with spaces between them.
-        but: Language that is left out.
+        but: Languages that are left out.
     """
     rows = itertools.chain.from_iterable(WORDS[name].items() for name in names.split())
-    return any_of(row for row in rows if row[0] != but)
+    return any_of(row for row in rows if row[0] not in but)
 
 
 def any_of(rows: Iterable[tuple[str, str]]) -> str:

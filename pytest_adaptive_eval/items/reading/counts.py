@@ -14,6 +14,7 @@ from pytest_adaptive_eval.items.reading.constructions import (
     WORDS,
     any_of,
 )
+from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 _TEN, _TWENTY, _HUNDRED, _THOUSAND = 10, 20, 100, 1000
 _VALUES = (*range(21), *range(30, 100, 10), _HUNDRED, _THOUSAND, _THOUSAND**2, *range(200, _THOUSAND, 100))
@@ -41,10 +42,10 @@ def _language(name: str) -> _Language:
     half, *parts = WORDS["parts"].get(name, _NEVER).split()
     fraction = rf"(?P<count>{number}|\d+)[\s-]?(?P<part>{'|'.join((half, *parts))})|(?P<half>{half})"
     return _Language(
-        re.compile(any_of([(name, rf"{fraction}|(?!(?:{NO_COUNTS})(?!\w))(?<!\d\s){number}")]), re.IGNORECASE),
-        re.compile("|".join(f"({form})" for form, _ in forms), re.IGNORECASE),
+        lazy_pattern(any_of([(name, rf"{fraction}|(?!(?:{NO_COUNTS})(?!\w))(?<!\d\s){number}")]), re.IGNORECASE),
+        lazy_pattern("|".join(f"({form})" for form, _ in forms), re.IGNORECASE),
         tuple(value for _, value in forms),
-        re.compile("|".join(f"({form})" for form in (half, *parts)), re.IGNORECASE),
+        lazy_pattern("|".join(f"({form})" for form in (half, *parts)), re.IGNORECASE),
     )
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pytest_adaptive_eval.items.reading.constructions import either
-from pytest_adaptive_eval.lazy_pattern import lazy_pattern
+from pytest_adaptive_eval.items.reading.constructions import word_pattern
 
 #: Patterns of words that say, behind "not" and by themselves, that the text does not think so.
 THINK, DOUBT = r"\s+(?:\w+ly\s+)?(?:think|believe|suppose|expect|feel)s?\b", r"i\s+(?:\w+ly\s+)?doubt\b"
@@ -16,34 +15,34 @@ _DISBELIEVED = (
 )
 #: Words before what they deny.
 _DENYING = (
-    rf"(?:\b{_DISBELIEVED}|{either('denies')})(?!\s+{either('only certain')})(?!-)\s*"
+    rf"(?:\b{_DISBELIEVED}|⟨denies⟩)(?!\s+⟨only certain⟩)(?!-)\s*"
     r"|≠|!=|\\neq?(?![a-z])\s*|\\not\s*="
 )
-_BEFORE = lazy_pattern(_DENYING, re.IGNORECASE)
+_BEFORE = word_pattern(_DENYING, re.IGNORECASE)
 #: Where what such words deny ends.
-_END = lazy_pattern(
+_END = word_pattern(
     r"(?:[,;:!?。，；]|\.)(?=\s|\Z|[^\x00-\x7f])|\n|(?<!\([A-Za-z])[)\]]"
-    rf"|\s+(?=(?:because|since|so|therefore|hence|thus|while|whereas|que|and\s+(?:the|it|i|we|so|thus)|is|are|was|it's)\b)"
-    rf"|\s*(?={either('contrasts')})|—|–",
+    r"|\s+(?=(?:because|since|so|therefore|hence|thus|while|whereas|que|and\s+(?:the|it|i|we|so|thus)|is|are|was|it's)\b)"
+    r"|\s*(?=⟨contrasts⟩)|—|–",
     re.IGNORECASE,
 )
 _ADVERBS = r"(?:\s+(?:\w+ly|also|just|all|both|an?|the|la|le|el|il|de|die|das|het))*\s+"
-_NOT_RIGHT = rf"{either('not')}{_ADVERBS}{either('right possible')}"
+_NOT_RIGHT = rf"⟨not⟩{_ADVERBS}⟨right possible⟩"
 #: Words after what they deny, in one sentence with it.
-_AFTER = lazy_pattern(
-    rf"{either('links')}{_ADVERBS}(?:{either('wrong')}|{_NOT_RIGHT})"
-    rf"|{either('not')}\s+{either('links')}{_ADVERBS}{either('right possible')}"
-    rf"|\b(?:is|are|was|were)n'?t{_ADVERBS}{either('right possible')}|{either('denied')}"
-    rf"|\?\s*{either('asked_and_denied')}",
+_AFTER = word_pattern(
+    rf"⟨links⟩{_ADVERBS}(?:⟨wrong⟩|{_NOT_RIGHT})"
+    rf"|⟨not⟩\s+⟨links⟩{_ADVERBS}⟨right possible⟩"
+    rf"|\b(?:is|are|was|were)n'?t{_ADVERBS}⟨right possible⟩|⟨denied⟩"
+    r"|\?\s*⟨asked_and_denied⟩",
     re.IGNORECASE,
 )
 #: The same where what replaces the denied text follows at once.
-_REPLACED = lazy_pattern(
-    rf"{either('replaces')}|\?[\s\"')]{{0,4}}{either('asked_and_denied')}\s?[,:;.!–—-]{{1,3}}\s?(?=\S{{1,40}}(?:[^\S\n]+\S{{1,40}}){{0,3}}\s*(?:\Z|\n|(?<=[.;!])\s))",
+_REPLACED = word_pattern(
+    r"⟨replaces⟩|\?[\s\"')]{0,4}⟨asked_and_denied⟩\s?[,:;.!–—-]{1,3}\s?(?=\S{1,40}(?:[^\S\n]+\S{1,40}){0,3}\s*(?:\Z|\n|(?<=[.;!])\s))",
     re.IGNORECASE,
 )
 #: The same, and words that name what is wrong, before it.
-_BEFORE_OR_NAMED = lazy_pattern(
+_BEFORE_OR_NAMED = word_pattern(
     r"\b(?:in(?:correct|valid|accurate)|wrong|false|worst)\s+(?:answer|option|choice|one|value|result)s?\s*"
     r"(?:(?:is|are|would\s+be)\b|:)\s*:?"
     r"|^[^\w\n]{0,10}(?:in(?:correct|valid)|wrong|false|eliminated|excluded|rejected|discarded|ruled\s+out)\s*:"
@@ -51,19 +50,19 @@ _BEFORE_OR_NAMED = lazy_pattern(
     re.IGNORECASE | re.MULTILINE,
 )
 #: Where the reason of such words ends.
-_REASON = lazy_pattern(
-    rf",(?=\s*{either('remains')})"
+_REASON = word_pattern(
+    r",(?=\s*⟨remains⟩)"
     r"|[;!?。；\n]|\.(?=\s|\Z)|,(?=\s*(?:so|but|hence|thus|therefore|leaving|which\s+leaves|and|while|whereas|it)\b|\s*(?:\w+\s+){0,2}\(?[A-Z]\)?\s+is)"
     r"|\s(?=(?:but|while|whereas|so|hence|therefore|and)\b)|，"
 )
-_HERE = lazy_pattern("")
+_HERE = word_pattern("")
 #: Characters before a denial that are its subject, and words of one part of a list.
 _LONGEST, _SHORT_PART = 300, 4
-_SENTENCE = lazy_pattern(
+_SENTENCE = word_pattern(
     r"[;!?。；\n:]|\.(?=\s)|,(?=[^\x00-ӿ])|\b(?:but|so|while|whereas|since|because|as|that|and\s+(?:the|it|i|we))\b",
     re.I,
 )
-_VERB = lazy_pattern(
+_VERB = word_pattern(
     r"\b(?:is|are|was|were|be|it's|choose|pick|select|take|answer|answers|go|think|believe|has|have)\b|[=:]", re.I
 )
 
@@ -117,7 +116,7 @@ def _subject(text: str, end: int) -> int:
 
 #: Characters of an answer, from its end, that are searched.
 _CHARACTERS = 400
-_ABSTENTION = lazy_pattern(either("abstains"), re.IGNORECASE)
+_ABSTENTION = word_pattern("⟨abstains⟩", re.IGNORECASE)
 
 
 def abstains(text: str) -> bool:

@@ -7,19 +7,18 @@ import unicodedata
 from collections import Counter
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
-from pytest_adaptive_eval.items.reading.constructions import either
+from pytest_adaptive_eval.items.reading.constructions import either, with_words, word_pattern
 from pytest_adaptive_eval.items.reading.denial import without_denied
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers, plain_numbers, with_powers
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
 from pytest_adaptive_eval.items.reading.stated import JOINED
-from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: Characters of a sentence that are searched for formulas.
 _LONGEST = 300
 #: Between formulas of one list.
-_LISTED = lazy_pattern(rf"\s*(?:,|\b{JOINED}\b|{JOINED})\s*", re.IGNORECASE)
+_LISTED = word_pattern(rf"\s*(?:,|\b{JOINED}\b|{JOINED})\s*", re.IGNORECASE)
 #: A word that joins formulas within a sentence, where a letter of the next would be part of the one before.
-_JOINS = lazy_pattern(
+_JOINS = word_pattern(
     rf"(?<=[\w)}}\]])\s+{JOINED}\s+(?=[-\u2212+±√\d\\(]|[A-Za-z][\w₀-₉]*\s*=|(?<=\w\w\s)[A-Za-z](?![^\W\d_]))|(?<=[\w)}}\]])(?:または|或者?|和|と)(?=[-\d√]|[a-z]\s*=)",
     re.IGNORECASE,
 )
@@ -33,23 +32,23 @@ _ATOM = (
     r"|[πθ∞√∛ℝℤ∅½⅓⅔¼¾⅙⅛°%∈∪∩±⁰¹²³⁴-⁹⁻ⁿ₀-₉]"
 )
 #: A formula in a sentence that does not mark it, with a digit or an operator.
-_PLAIN_FORMULA = lazy_pattern(
+_PLAIN_FORMULA = word_pattern(
     rf"(?=[^\n]{{0,80}}?[\d=^+*/<>≤≥√π∞])(?:[-\u2212+(\[{{|]\s?)*(?:{_ATOM})(?:\s?(?:{_ATOM}|[-\u2212+*/^=<>≤≥≠·⋅×÷(){{}}\[\]|!_,;'′:]))*"
 )
-_WORDY = lazy_pattern(
+_WORDY = word_pattern(
     rf"\((?=[^()]*[^\W\d_]{{3}})(?![^()]*(?:{_WORD_NAMES})\b)[^()]*\)|\b(?:where|for|with|für|mit|pour|avec|para|con|per|com|voor|dla|при|где)\s.*"
 )
-_PROSE = lazy_pattern(r"(?<!\d)[^\W\d_]{2,}|[\u3040-\u9fff]")
+_PROSE = word_pattern(r"(?<!\d)[^\W\d_]{2,}|[\u3040-\u9fff]")
 #: A letter that is a word at the begin or the end of what was taken for a formula.
-_LONE = lazy_pattern(r"\A[aeiouyAEIOY]\s+(?=[\w(\\√]|-\d)|(?<=[\w)}\]])\s+[aeiouyAEIOY]\Z")
-_ACCOMPANIED = lazy_pattern(rf"{either('accompanies')}\s+\Z", re.IGNORECASE)
+_LONE = word_pattern(r"\A[aeiouyAEIOY]\s+(?=[\w(\\√]|-\d)|(?<=[\w)}\]])\s+[aeiouyAEIOY]\Z")
+_ACCOMPANIED = word_pattern(r"⟨accompanies⟩\s+\Z", re.IGNORECASE)
 #: Several values, each with its name.
-_VALUES = lazy_pattern(rf"=[^=]*(?:(?<!\\)[,;]|\b{JOINED}\b|または|或者?)[^=]*=", re.IGNORECASE)
-_FORMULA = lazy_pattern(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$(.+?)\$|\\\((.+?)\\\)", re.DOTALL)
-_SENTENCE = lazy_pattern(r"(?<=[\w)}\]])(?:[.?](?=\s|$)|!(?=\s+[A-Z]))|\n|。")
-_FRACTION = lazy_pattern(r"\\[dtc]?frac\s*(?:\{([^{}]*)\}|(\w))\s*(?:\{([^{}]*)\}|(\w))")
-_ROOT = lazy_pattern(r"(?:\\sqrt\s*(?:\{([^{}]*)\}|(\w))|√\s*\(?(\w+)\)?|sqrt\s*\(([^()]*)\))")
-_POWER = lazy_pattern(r"\^\s*(?:\{([^{}]*)\}|(\d+|\w))")
+_VALUES = word_pattern(rf"=[^=]*(?:(?<!\\)[,;]|\b{JOINED}\b|または|或者?)[^=]*=", re.IGNORECASE)
+_FORMULA = word_pattern(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$(.+?)\$|\\\((.+?)\\\)", re.DOTALL)
+_SENTENCE = word_pattern(r"(?<=[\w)}\]])(?:[.?](?=\s|$)|!(?=\s+[A-Z]))|\n|。")
+_FRACTION = word_pattern(r"\\[dtc]?frac\s*(?:\{([^{}]*)\}|(\w))\s*(?:\{([^{}]*)\}|(\w))")
+_ROOT = word_pattern(r"(?:\\sqrt\s*(?:\{([^{}]*)\}|(\w))|√\s*\(?(\w+)\)?|sqrt\s*\(([^()]*)\))")
+_POWER = word_pattern(r"\^\s*(?:\{([^{}]*)\}|(\d+|\w))")
 _LOOKS = (
     (r"\\(?:cdot|times)(?![a-z])|×|·", "*"),
     (r"_\{(\w{2,})\}", r"_(\1)"),
@@ -83,6 +82,7 @@ def _commas(column: str) -> str:
     return ",".join(entry.strip() for entry in column.split("\\\\") if entry.strip())
 
 
+_JOINED = with_words(JOINED)
 #: Notations of one expression, in the order of replacement.
 _CANONICAL = (
     ("\u2013", "-"),
@@ -101,8 +101,8 @@ _CANONICAL = (
     (r"(\\\{[^{};]*);(?=[^{}]*\\\})", r"\1,"),
     # the letters e and i are numbers, in whatever type they are set; others may be units
     (r"\\(?:math\w{2}|operatorname|text\w{0,2})\s*\{\s*([ei])\s*\}", r"{\1}"),
-    (rf"\\text\w{{0,2}}\s*\{{\s*({JOINED})\s*\}}", r" \1 "),
-    (rf"(?<=[\w)}}])\s*(?:,?\s\b{JOINED}\b\s|または|或者?|和|と)\s*(?=[a-z](?:_\{{?\w\}}?)?\s*=)", ", "),
+    (rf"\\text\w{{0,2}}\s*\{{\s*({_JOINED})\s*\}}", r" \1 "),
+    (rf"(?<=[\w)}}])\s*(?:,?\s\b{_JOINED}\b\s|または|或者?|和|と)\s*(?=[a-z](?:_\{{?\w\}}?)?\s*=)", ", "),
     (r"\A\s*\\?\{\s*[a-z]\s*(?:\||:|\\mid)\s*(.*?)\\?\}\s*\Z", r"\1"),
     (r"(?<=\d)_\s*\{\s*\\text\w{0,2}\s*\{\s*(\w+)\s*\}\s*\}", lambda match: f"_{{{plain_numbers(match[1])}}}"),
     (r"\\left(?![a-z])|\\right(?![a-z])", ""),
@@ -121,28 +121,28 @@ _CANONICAL = (
     (r"\A([^<>=≤]+)(?:\\leq?(?![a-z])|≤)\s*[a-z]\s*(?:\\leq?(?![a-z])|≤)([^<>=≤]+)\Z", r"[\1,\2]"),
 )
 #: The base of a number.
-_BASE = lazy_pattern(r"(?<=\d)_\s*\{?\s*(?:\\text\w{0,2}\s*\{)?\s*(\w+)")
+_BASE = word_pattern(r"(?<=\d)_\s*\{?\s*(?:\\text\w{0,2}\s*\{)?\s*(\w+)")
 #: A unit at the end of an expression.
-_UNIT = lazy_pattern(
+_UNIT = word_pattern(
     r"\\(?:text\w{0,2}|mathrm|mbox)\s*\{\s*([A-Za-z/ .]+)\}\s*(?:\^\s*\{?\d\}?)?\s*\Z|\s([a-z]{4,}(?: [a-z]+){0,3})\Z"
 )
 #: Relations, and characters that algebra does not read.
-_RELATION = lazy_pattern(r"[<:';]|\.\.|[^\x00-\x7f√π∞∪]")
+_RELATION = word_pattern(r"[<:';]|\.\.|[^\x00-\x7f√π∞∪]")
 #: Characters that are not brackets or commas of a list: braces of LaTeX, sizes, spaces and separators of thousands.
-_UNLISTED = lazy_pattern(
+_UNLISTED = word_pattern(
     r"(?<!\\)[{}]|\\(?=[{}])|\\(?:left|right|[bB]igg?)(?![a-z])|\\[,;:! ]|\$|(?<=\d),(?=\d{3}(?!\d))"
 )
-_INNERMOST = lazy_pattern(r"([(\[{\]])([^()\[\]{}]*)([)\]}\[])")
+_INNERMOST = word_pattern(r"([(\[{\]])([^()\[\]{}]*)([)\]}\[])")
 #: Fractions, roots and powers within each other that are read.
 _NESTED = 8
 #: Words that join several expressions.
-_OR = lazy_pattern(r"(?:\\text\s*\{\s*)?\b(?:or|and)\b(?:\s*\})?", re.IGNORECASE)
-_WITHOUT_LETTERS = lazy_pattern(
+_OR = word_pattern(r"(?:\\text\s*\{\s*)?\b(?:or|and)\b(?:\s*\})?", re.IGNORECASE)
+_WITHOUT_LETTERS = word_pattern(
     r"\\(?:begin|end)\s*\{\w+\}(?:\{[lcr|]+\})?|_\s*\{\s*\\text\w{0,2}\s*\{\w+\}\s*\}|\\[A-Za-z]+"
 )
 #: A word that is the name of a function or a number.
-_NAME = lazy_pattern(f"{_WORD_NAMES}|sup|inf|deg", re.IGNORECASE)
-_COMMAND = lazy_pattern(r"\\(?:text\w{0,2}|math\w{2}|mbox|boxed|left|right|displaystyle)(?![a-z])|\\[(){}\[\],;:! ]|\$")
+_NAME = word_pattern(f"{_WORD_NAMES}|sup|inf|deg", re.IGNORECASE)
+_COMMAND = word_pattern(r"\\(?:text\w{0,2}|math\w{2}|mbox|boxed|left|right|displaystyle)(?![a-z])|\\[(){}\[\],;:! ]|\$")
 
 
 def canonical_expression(text: str) -> str:
@@ -158,9 +158,9 @@ def canonical_expression(text: str) -> str:
 
 #: Intervals that a bound of one letter gives.
 _BOUNDED = {"<": "(-\\infty,{})", "≤": "(-\\infty,{}]", ">": "({},\\infty)", "≥": "[{},\\infty)"}
-_BOUND = lazy_pattern(r"\s*[a-z]\s*(?P<sign>[<>≤≥])\s*(?P<value>[^<>≤≥=,]+)")
-_INTERVAL = lazy_pattern(r"\s*[(\[][^()\[\]]*,[^()\[\]]*[)\]]\s*")
-_BINOMIAL = lazy_pattern(r"\\binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}|\[([^\[\],]*(?:,[^\[\],]*)+)\]")
+_BOUND = word_pattern(r"\s*[a-z]\s*(?P<sign>[<>≤≥])\s*(?P<value>[^<>≤≥=,]+)")
+_INTERVAL = word_pattern(r"\s*[(\[][^()\[\]]*,[^()\[\]]*[)\]]\s*")
+_BINOMIAL = word_pattern(r"\\binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}|\[([^\[\],]*(?:,[^\[\],]*)+)\]")
 
 
 def in_form_of(expression: str, expected: str) -> str:

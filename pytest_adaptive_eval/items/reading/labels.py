@@ -8,24 +8,23 @@ from collections.abc import Sequence
 from string import ascii_uppercase
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
-from pytest_adaptive_eval.items.reading.constructions import WORDS, any_of, either
+from pytest_adaptive_eval.items.reading.constructions import WORDS, any_of, with_words, word_pattern
 from pytest_adaptive_eval.items.reading.stated import JOINED
-from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: Series of labels that questions put before their options.
 _SERIES = ("123456789", "abcdefghij", "АБВГДЕЖЗИК", "абвгдежзик", "アイウエオカ", "甲乙丙丁戊己", "①②③④⑤⑥⑦⑧⑨")
 #: What does not follow a label, as "d. h." and "c'est"; what does, and words that do so behind a digit or a noun.
 _UNFOLLOWED = r"(?!\.\s?\w\.|'\w|[.,]\d|\s?[-+*/=]\s?\d)"
 _MARK = r"\s*(?:[)\].:,;!?*\"'`–—-]|\Z|\n|[^\x00-ӿ])"
-_WORD = rf"\s*(?:\b{JOINED}\b|{either('states links fits because')})"
+_WORD = rf"\s*(?:\b{JOINED}\b|⟨states links fits because⟩)"
 _PLACES = [
     any_of((language, words.split()[place]) for language, words in WORDS["ordinals"].items())
     for place in range(len(WORDS["ordinals"]["en"].split()))
 ]
-_ORDINAL = lazy_pattern(
-    rf"(?P<before>{either('states chooses')}\s*)?(?:{either('articles')}\s*)?"
+_ORDINAL = word_pattern(
+    r"(?P<before>⟨states chooses⟩\s*)?(?:⟨articles⟩\s*)?"
     rf"(?:{'|'.join(f'({place})' for place in _PLACES)})"
-    rf"\s*(?:{either('option')}|\bone\b|(?(before)(?=[.,!]|\Z|\s+(?:of|der|des|de|di|van|z|из)\b)|(?!)))",
+    r"\s*(?:⟨option⟩|\bone\b|(?(before)(?=[.,!]|\Z|\s+(?:of|der|des|de|di|van|z|из)\b)|(?!)))",
     re.IGNORECASE,
 )
 
@@ -53,7 +52,7 @@ def with_capitals(text: str, labels: str, count: int) -> str:
     if not labels:
         return text
     label = (
-        rf"(?P<noun>(?i:{either('option')})\s?)?(?<![0-9A-Za-zÀ-ӿ.,/'])(?<![=+/^-])(?<![=+*/^-]\s)[(\[]?"
+        r"(?P<noun>(?i:⟨option⟩)\s?)?(?<![0-9A-Za-zÀ-ӿ.,/'])(?<![=+/^-])(?<![=+*/^-]\s)[(\[]?"
         rf"(?P<label>[{labels}]){_UNFOLLOWED}(?=(?(noun)(?:{_MARK}|{_WORD})|(?:{_MARK}|(?<=\d){_WORD})))[)\]]?"
     )
-    return re.sub(label, lambda match: f"({ascii_uppercase[labels.index(match['label'])]})", text)
+    return re.sub(with_words(label), lambda match: f"({ascii_uppercase[labels.index(match['label'])]})", text)

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
-from pytest_adaptive_eval.items.reading.constructions import either
+from pytest_adaptive_eval.items.reading.constructions import word_pattern
 from pytest_adaptive_eval.items.reading.counts import with_digits
-from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -50,7 +49,7 @@ _DIGITS = (
     r"|\d{1,3}(?:[ \u2009\u202f'_]\d{3})+(?![\d])(?:[.,]\d+)?"  # 1 234 567
     r"|\d+,\d{1,2}(?![\d,])|\d+,\d{4,}(?![\d,])|\d+(?:\.\d+)?|\.\d+)"
 )
-_NUMBER = lazy_pattern(
+_NUMBER = word_pattern(
     r"(?<![A-Za-z0-9_.^])"
     r"(?:(?P<sign>[-+\u2013](?!\s)|(?:minus|negative|menos|moins)\s|[负負]|マイナス)\s?[{(\[]*)?"
     rf"(?P<currency>{_CURRENCY}\s?)?(?P<inner>-(?!\s))?(?P<digits>{_DIGITS})"
@@ -58,18 +57,18 @@ _NUMBER = lazy_pattern(
     r"(?:\s?(?:\^|\*\*)\s?(?:\{\s?|\()?(?P<raised>[-+]?[1-3]?\d{1,2})(?![\d.]|\s?[-+*/^]\s?\w)\s?[})]?)?"
     r"(?P<mixed>\s?\{?(?<=[\s{])\s?(?:and\s)?\d+/\d+\}?)?(?:\s?/\s?(?P<bottom>-?\d+(?:\.\d+)?))?\}?"
     rf"(?:\sand\s(?:an?\s|(?P<parts>\d{{1,9}})[\s-])(?P<part>{'|'.join(_PARTS)})(?!\w))?"
-    rf"(?P<percent>\s?(?:%|{either('percent')}))?"
+    r"(?P<percent>\s?(?:%|⟨percent⟩))?"
     rf"(?:(?P<letter>(?-i:[kKM]))(?![^\W_])|[\s-]?(?P<multiplier>{'|'.join(_MULTIPLIERS)})(?![0-9A-Za-z_À-ӿ]))?",
     re.IGNORECASE,
 )
 
 _PART = rf"(?:{'|'.join(_PARTS)})"
-_A_PART = lazy_pattern(rf"\ban?(?=[\s-]{_PART}(?:\s+of\b|[^\w\s]|\s*\Z))", re.IGNORECASE)
+_A_PART = word_pattern(rf"\ban?(?=[\s-]{_PART}(?:\s+of\b|[^\w\s]|\s*\Z))", re.IGNORECASE)
 #: A fraction that names the whole first: 五分之四 is 4/5.
-_PARTS_BEFORE = lazy_pattern(r"(?<![\d.])(\d+)\s?(?:分之|分の)\s?(\d+)(?![\d.])")
-_POINT = lazy_pattern(r"(?<=\d)\s+point\s+(?=\d)", re.IGNORECASE)
+_PARTS_BEFORE = word_pattern(r"(?<![\d.])(\d+)\s?(?:分之|分の)\s?(\d+)(?![\d.])")
+_POINT = word_pattern(r"(?<=\d)\s+point\s+(?=\d)", re.IGNORECASE)
 
-_RAISED = lazy_pattern(r"[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_RAISED = word_pattern(r"[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _ARGUMENT = r"(?:\{\s*(-?\s*[\d.,]+)\s*\}|(\d))"
 _START = r"(?:\A|[\n=(:≈{|$]|\\approx|\b(?:is|are|was|were|be|equals|ist|est|es)\b|[是为為])"
 #: Notations of LaTeX and their plain forms, in the order of replacement.
@@ -100,7 +99,7 @@ _FLOAT = 15
 _THOUSAND = 1000
 #: Digits of the longest number that is read.
 _LARGEST = 400
-_FORMULA_END = lazy_pattern(r"\s*\$")
+_FORMULA_END = word_pattern(r"\s*\$")
 
 #: Commands of LaTeX that are not part of an expression.
 _LAYOUT = (
@@ -134,7 +133,7 @@ _BEFORE_PARTS = (
     r"\s+(?:root\s+)?of\s",
 )
 #: What ends before a number that it is part of.
-_BEFORE = lazy_pattern(rf"(?:{'|'.join(_BEFORE_PARTS)}){_OPENED}(?:[-+\u2013]{_OPENED})?\Z", re.IGNORECASE)
+_BEFORE = word_pattern(rf"(?:{'|'.join(_BEFORE_PARTS)}){_OPENED}(?:[-+\u2013]{_OPENED})?\Z", re.IGNORECASE)
 #: Units that are written behind a number without a space; other letters there are symbols.
 _UNITS = (
     r"(?-i:[kmcdµμn]?[mgslWVAJNF]s?|mms?|kms?|cms?|ft|in|yd|mi|lbs?|oz|h|hrs?|min|sec|d|t|[kMG]?Hz|[kM]?Pa|k?cal|kWh|mol|°?[CFK]"
@@ -156,7 +155,7 @@ _AFTER_PARTS = (
     r"\sand\s+(?:an?\s+)?(?:half|third|quarter)s?\b",
 )
 #: What begins after a number that it is part of.
-_AFTER = lazy_pattern("|".join(_AFTER_PARTS), re.IGNORECASE)
+_AFTER = word_pattern("|".join(_AFTER_PARTS), re.IGNORECASE)
 #: Units of one quantity, which make one value of two numbers.
 _FAMILIES = (
     r"years?|yrs?|months?|weeks?|days?|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|小时|小時|分钟?|秒|天",
@@ -169,7 +168,7 @@ _FAMILIES = (
 _AMOUNT = r"(?<![\d.,])\d[\d.,]{0,15}\s?-?(?:FAMILY)(?![A-Za-z])"
 _AMOUNTS = rf"{_AMOUNT}(?:,?\s?(?:and\s)?(?:{_AMOUNT}|\d{{1,15}}(?!\S)))+"
 #: A quantity in several units, such as 4 hours 20 minutes.
-_COMPOUND = lazy_pattern(
+_COMPOUND = word_pattern(
     "|".join(_AMOUNTS.replace("FAMILY", family) for family in _FAMILIES)
     + r"|[$£€]\s?\d{1,15}(?:,|\sand)\s\d{1,15}\s(?:cents?|pence)|(?<!\d)\d{1,15}(?:h|\s?°\s?)\d",
     re.IGNORECASE,
@@ -179,8 +178,8 @@ _NEAR = 40
 
 
 #: A number whose point separates thousands in many languages, and the mark of one.
-_ONE_SEPARATOR, _SEPARATED = lazy_pattern(r"[1-9]\d{0,2}\.\d{3}"), "."
-_COMMA_LANGUAGE = lazy_pattern(either("decimal_comma"), re.IGNORECASE)
+_ONE_SEPARATOR, _SEPARATED = word_pattern(r"[1-9]\d{0,2}\.\d{3}"), "."
+_COMMA_LANGUAGE = word_pattern("⟨decimal_comma⟩", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +218,9 @@ class Number:
 
 
 #: A question for what may be in percent; one without words may.
-RATE = lazy_pattern(
+RATE = word_pattern(
     r"\A\W*\Z|%|percent|per cent|\b(?:rates?|ratios?|shares?|probabilit\w+|chances?|proportions?|interest|discount"
-    rf"|profit|margin|how likely|growth|change|increase|decrease|efficiency|return|yield)\b|{either('rate')}",
+    r"|profit|margin|how likely|growth|change|increase|decrease|efficiency|return|yield)\b|⟨rate⟩",
     re.IGNORECASE,
 )
 

@@ -10,77 +10,76 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from pytest_adaptive_eval.items.reading.cleaning import without_emphasis
-from pytest_adaptive_eval.items.reading.constructions import either
+from pytest_adaptive_eval.items.reading.constructions import word_pattern
 from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
 from pytest_adaptive_eval.items.reading.numbers import RATE, Number, find_numbers, plain_numbers
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
 from pytest_adaptive_eval.items.reading.stated import JOINED
-from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: A number that is part of an expression.
 _EXPRESSED = Number(())
-_JOIN = lazy_pattern(
-    rf"[\s$*()\[\]\\'\"{{}}]*(?:[,;/&|\u2013-]|\b{JOINED}\b|{either('ranges')})[\s$*()\[\]\\'\"{{}}]*|\s+",
+_JOIN = word_pattern(
+    rf"[\s$*()\[\]\\'\"{{}}]*(?:[,;/&|\u2013-]|\b{JOINED}\b|⟨ranges⟩)[\s$*()\[\]\\'\"{{}}]*|\s+",
     re.IGNORECASE,
 )
-_EQUAL = lazy_pattern(r"=|≈|\\approx|\\equiv|≅|\bequals\b|→|\\Rightarrow")
-_END = lazy_pattern(
+_EQUAL = word_pattern(r"=|≈|\\approx|\\equiv|≅|\bequals\b|→|\\Rightarrow")
+_END = word_pattern(
     r"(?<=[^\W\d])[.!?](?=\s|$)|(?<=\d)[.!?](?=\s+[A-Z(]|$)|。|\n|;(?!\s*[-$\d])"
     r"|\b(?:check|because|since|given that|as there)\b"
 )
 #: Characters of a line that are searched, from its end, and of the words before a number.
 _CHARACTERS, _BEFORE = 1000, 60
 #: What stands before the number that a sentence tells.
-_TOLD = lazy_pattern(
-    rf"(?:=|≈|\\approx|≅|→|{either('states measures remains')})[\s:~]*"
-    rf"(?:(?:\w+ly|{either('about concludes surely')})\s*)*[\s$*(\\\"'{{]*\Z",
+_TOLD = word_pattern(
+    r"(?:=|≈|\\approx|≅|→|⟨states measures remains⟩)[\s:~]*"
+    r"(?:(?:\w+ly|⟨about concludes surely⟩)\s*)*[\s$*(\\\"'{]*\Z",
     re.IGNORECASE,
 )
-_ACCOMPANIED = lazy_pattern(rf"{either('accompanies')}\s+(?:[^\W\d]+\s+){{0,2}}[$(]*\Z", re.IGNORECASE)
+_ACCOMPANIED = word_pattern(r"⟨accompanies⟩\s+(?:[^\W\d]+\s+){0,2}[$(]*\Z", re.IGNORECASE)
 #: A word before the first number of a sentence. A value has "about", a name of it, or a currency there.
-_WORD_BEFORE = lazy_pattern(rf"(?!{either('about')})(?<![\\\w])[^\W\d_]{{2,}}(?!\s*=)", re.IGNORECASE)
-_REASON = lazy_pattern(either("because concedes"), re.IGNORECASE)
-_CORRECTED = lazy_pattern(r"\b(?:or rather|no(?=,)|wait|actually|correction)\b", re.IGNORECASE)
-_ROUNDED = lazy_pattern(r"\brounds?\s+(?:up\s+|down\s+|off\s+)?to\s+[\s$\\(*]*\Z", re.IGNORECASE)
+_WORD_BEFORE = word_pattern(r"(?!⟨about⟩)(?<![\\\w])[^\W\d_]{2,}(?!\s*=)", re.IGNORECASE)
+_REASON = word_pattern("⟨because concedes⟩", re.IGNORECASE)
+_CORRECTED = word_pattern(r"\b(?:or rather|no(?=,)|wait|actually|correction)\b", re.IGNORECASE)
+_ROUNDED = word_pattern(r"\brounds?\s+(?:up\s+|down\s+|off\s+)?to\s+[\s$\\(*]*\Z", re.IGNORECASE)
 _NUMBERED = r"[$\s]*-?\{?\d[\d.,/]*(?<![.,])\}?"
 #: Numbers that bound what the text speaks of.
-_BOUNDED = lazy_pattern(
-    rf"{either('bounds')}\s*(?:[^\W\d]+\s+)?(?!\d+\s*\))[$€£]?{_NUMBERED}|(?:(?<![-=<])>|<|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))\s*=?\s*{_NUMBERED}(?!\s*>)"
+_BOUNDED = word_pattern(
+    rf"⟨bounds⟩\s*(?:[^\W\d]+\s+)?(?!\d+\s*\))[$€£]?{_NUMBERED}|(?:(?<![-=<])>|<|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))\s*=?\s*{_NUMBERED}(?!\s*>)"
     rf"|(?<!<){_NUMBERED}\s*(?:<(?!\w|/)|>|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))"
-    rf"|{_NUMBERED}(?:\s?[^\W\d]{{1,12}})?\s?{either('bounded')}|{_NUMBERED}\+(?=\s*(?:[.,;]|\Z))",
+    rf"|{_NUMBERED}(?:\s?[^\W\d]{{1,12}})?\s?⟨bounded⟩|{_NUMBERED}\+(?=\s*(?:[.,;]|\Z))",
     re.IGNORECASE,
 )
 #: What makes all of a statement a bound.
-_BOUND = lazy_pattern(rf"[\s$*(]*(?:{either('bounds')}|\b(?:more|less)\b)", re.IGNORECASE)
+_BOUND = word_pattern(r"[\s$*(]*(?:⟨bounds⟩|\b(?:more|less)\b)", re.IGNORECASE)
 #: Numbers in brackets after a number: sources, working, and the whole of which it is a part.
-_ASIDE = lazy_pattern(
+_ASIDE = word_pattern(
     r"(\d[\d.,/}]*[^\s()\d\[]{0,9}(?:\s[^\s()\d\[=]{1,20}(?<![.,;])){0,3})"
-    rf"(?:(?:\s?\[\d{{1,3}}(?:\s?[,\u2013-]\s?\d{{1,3}})*\])+|(?:\s|(?<=[^\W\d]))\((?!\s*\d+\s*\))[^()\n=]*(?:=[^()\n]*)?\)|\s{either('out_of')}\s+\d+)"
+    r"(?:(?:\s?\[\d{1,3}(?:\s?[,\u2013-]\s?\d{1,3})*\])+|(?:\s|(?<=[^\W\d]))\((?!\s*\d+\s*\))[^()\n=]*(?:=[^()\n]*)?\)|\s⟨out_of⟩\s+\d+)"
 )
 #: A number before the parts that make it.
-_SUM_OF = lazy_pattern(r"\A(\W*\d[\d.,]*(?:\s[^\W\d]+){0,3}):\s(?=[^\n]*\d[^\n]*\d).*", re.DOTALL)
+_SUM_OF = word_pattern(r"\A(\W*\d[\d.,]*(?:\s[^\W\d]+){0,3}):\s(?=[^\n]*\d[^\n]*\d).*", re.DOTALL)
 #: A question for a year, and what is one.
-_ASKS_YEAR = lazy_pattern(either("year"), re.IGNORECASE)
+_ASKS_YEAR = word_pattern("⟨year⟩", re.IGNORECASE)
 _YEARS = range(100, 2200)
 #: A part and the whole, which are a number where the question asks for a rate.
-_SHARE = lazy_pattern(rf"(?<![\d.,])(\d+)\s+{either('out_of')}\s+(\d+)(?![\d.,])", re.IGNORECASE)
+_SHARE = word_pattern(r"(?<![\d.,])(\d+)\s+⟨out_of⟩\s+(\d+)(?![\d.,])", re.IGNORECASE)
 #: Values of several names.
-_ASSIGNED = lazy_pattern(r"(?:^|[\s(])[A-Za-z]\w?\s*=[^=]*?(?:,|;|\\quad|\band\b)[\s\\quad]*(?:and\s+)?[A-Za-z]\w?\s*=")
+_ASSIGNED = word_pattern(r"(?:^|[\s(])[A-Za-z]\w?\s*=[^=]*?(?:,|;|\\quad|\band\b)[\s\\quad]*(?:and\s+)?[A-Za-z]\w?\s*=")
 #: A number alone, or with a unit.
-_SHORT = lazy_pattern(r"\W{0,4}[\d.,/\s]+\W{0,3}(?:[^\W\d]+\W?){0,2}\W{0,3}")
+_SHORT = word_pattern(r"\W{0,4}[\d.,/\s]+\W{0,3}(?:[^\W\d]+\W?){0,2}\W{0,3}")
 #: A line that is a number alone, with a mark of a list or without.
-_ALONE = lazy_pattern(r"[\s*•-]*(?:\d{1,2}[.)]\s+)?[$\s]*[\d.,/]+[\s.$%]*")
+_ALONE = word_pattern(r"[\s*•-]*(?:\d{1,2}[.)]\s+)?[$\s]*[\d.,/]+[\s.$%]*")
 #: Lines that are a list.
 _SEVERAL = 2
 #: A row of a table, with its last cell that is not empty.
-_ROW = lazy_pattern(r"\A\s*\|.*\|\s*([^|\n]*\d[^|\n]*)\|\s*\Z")
+_ROW = word_pattern(r"\A\s*\|.*\|\s*([^|\n]*\d[^|\n]*)\|\s*\Z")
 #: Places in bold that are looked at.
 _BOLDEST = 50
-_BOLD = lazy_pattern(r"\*\*(.+?)\*\*")
+_BOLD = word_pattern(r"\*\*(.+?)\*\*")
 
 
 #: Where a line or a sentence ends.
-_LINE = lazy_pattern(
+_LINE = word_pattern(
     r"\n|(?<=[^\W\d_][^\W\d_)\"'*%])[.!]\s+(?=[^\W\d_])|(?<=[\d)\"'*%])[.!]\s+(?=[A-ZÀ-ÖА-ЯЁŚŻŁ])|[。！](?!\Z)"
 )
 

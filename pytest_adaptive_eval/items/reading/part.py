@@ -7,24 +7,23 @@ import re
 from collections.abc import Sequence
 
 from pytest_adaptive_eval.items.reading.cleaning import is_program, whole_words
-from pytest_adaptive_eval.items.reading.constructions import either
+from pytest_adaptive_eval.items.reading.constructions import word_pattern
 from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.reader import Parser, read_answer
 from pytest_adaptive_eval.items.reading.restating import content_words, is_negated
 from pytest_adaptive_eval.items.reading.stated import is_definite, without_notes
 from pytest_adaptive_eval.items.reading.statements import SYMBOL, Chosen, read_statements, symbol
-from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-_SYMBOL = lazy_pattern(SYMBOL)
-_QUESTION = lazy_pattern(r"[^.!?\n]{1,400}\?")
+_SYMBOL = word_pattern(SYMBOL)
+_QUESTION = word_pattern(r"[^.!?\n]{1,400}\?")
 _PART = rf"(?!{SYMBOL})[^\W_][^\s,;/|.:!?]*(?:\s(?!{SYMBOL})[^\s,;/|.:!?]+){{0,2}}"
 _SHORT = _PART[:-5] + "?"
-_OR = either("or")
+_OR = "⟨or⟩"
 _AND = r"and\s+(?!not\b|so\b|it\b|that\b|this\b|is\b|was\b|has\b)"
 _BEGIN, _END = r"(?:^|:|\b(?:is|are|be|both))\s*", r"\s*\.?\s*$"
 _THE = r"(?:the\s+|an?\s+)?"
 #: The expected text beside others, in a list or joined by "or", or named as absent.
-_LISTED = lazy_pattern(
+_LISTED = word_pattern(
     rf"\b(?:one|any)\s+of\s+{SYMBOL}(?!'s)|\d[.)]\s*{SYMBOL}[^\n\d]{{0,40}}\s\d[.)]\s|\beither\b[^\n.!?;]{{0,80}}{SYMBOL}|\bno\s+{SYMBOL}|\b(?:maybe|perhaps)\s+{SYMBOL}\W{{1,4}}(?:maybe|perhaps)\b"
     rf"|{SYMBOL}[\s\"'*)]*(?:[,;]\s*{_PART}\s*){{0,9}},?\s+{_OR}\s+(?!{SYMBOL}|so\b|rather\b)|{_OR}\s+{_THE}{SYMBOL}"
     rf"|{SYMBOL}\s*(?:或者?|还是|または|か(?=\w))|(?:或者?|还是|または)\s*{SYMBOL}"
@@ -36,33 +35,31 @@ _LISTED = lazy_pattern(
     re.IGNORECASE | re.MULTILINE,
 )
 #: The expected text as what was, as what another thing is near or kin to, or as a part of another name.
-_OTHER = lazy_pattern(
-    rf"{either('former')}[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}{SYMBOL}|{SYMBOL}[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}{either('former')}"
-    rf"|{either('relates')}\s*(?:{either('articles')}\s+)?{SYMBOL}|{SYMBOL}{either('related')}"
-    rf"|{either('names_another')}[\s-]{SYMBOL}|{SYMBOL}[\s-](?:jr|sr|ii|iii|iv|junior|senior)\b",
+_OTHER = word_pattern(
+    rf"⟨former⟩[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}{SYMBOL}|{SYMBOL}[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}⟨former⟩"
+    rf"|⟨relates⟩\s*(?:⟨articles⟩\s+)?{SYMBOL}|{SYMBOL}⟨related⟩"
+    rf"|⟨names_another⟩[\s-]{SYMBOL}|{SYMBOL}[\s-](?:jr|sr|ii|iii|iv|junior|senior)\b",
     re.IGNORECASE,
 )
 #: A clause that says what its subject is, not where it is or what was done to it.
-_SAYS = lazy_pattern(
-    rf"(?:\A|(?<=[.;,:\n!?。，])|\bbut\s)(?P<subject>[^.;,:\n!?。，]{{0,40}}?)\s*{either('states')}\s*(?P<value>[^.;,\n。，{SYMBOL[1:-1]}]{{1,40}})(?=[.;,\n。，]|\Z)"
+_SAYS = word_pattern(
+    rf"(?:\A|(?<=[.;,:\n!?。，])|\bbut\s)(?P<subject>[^.;,:\n!?。，]{{0,40}}?)\s*⟨states⟩\s*(?P<value>[^.;,\n。，{SYMBOL[1:-1]}]{{1,40}})(?=[.;,\n。，]|\Z)"
     rf"(?<!{SYMBOL})",
     re.IGNORECASE,
 )
 #: The expected text within a clause about another thing.
-_SUBORDINATE = lazy_pattern(
-    rf"[,;]\s*{either('relatives')}(?!\s+{either('states')})[^,;.:!?\n{SYMBOL[1:-1]}]*{SYMBOL}", re.I
-)
-_STATED = lazy_pattern(rf"{either('states')}\s*(?:{either('articles')}\s+)?[\"'*]*\Z", re.IGNORECASE)
-_CONCLUSION = lazy_pattern(rf"{either('concludes')}\s*[:,]?\s*([^.;\n。]+)", re.IGNORECASE)
-_PLACED = lazy_pattern(rf"{either('accompanies')}|\b(?:to|as|not)\b", re.IGNORECASE)
-_PAST = lazy_pattern(either("former"))
-_CIRCUMSTANCE = lazy_pattern(either("asks_circumstance"))
-_WORD = lazy_pattern(r"[^\W\d_]{4,}|[\u3400-\u9fff]{2}")
+_SUBORDINATE = word_pattern(rf"[,;]\s*⟨relatives⟩(?!\s+⟨states⟩)[^,;.:!?\n{SYMBOL[1:-1]}]*{SYMBOL}", re.I)
+_STATED = word_pattern(r"⟨states⟩\s*(?:⟨articles⟩\s+)?[\"'*]*\Z", re.IGNORECASE)
+_CONCLUSION = word_pattern(r"⟨concludes⟩\s*[:,]?\s*([^.;\n。]+)", re.IGNORECASE)
+_PLACED = word_pattern(r"⟨accompanies⟩|\b(?:to|as|not)\b", re.IGNORECASE)
+_PAST = word_pattern("⟨former⟩")
+_CIRCUMSTANCE = word_pattern("⟨asks_circumstance⟩")
+_WORD = word_pattern(r"[^\W\d_]{4,}|[\u3400-\u9fff]{2}")
 #: A line of a list: of other words, or of the expected text.
-_ITEM = lazy_pattern(rf"[\s*•>-]*(?:\d{{1,2}}[.)]\s+)?{_PART}[.,;]?\s*")
-_NAMED = lazy_pattern(rf"[\s*•>-]*(?:\d{{1,2}}[.)]\s+)?{SYMBOL}[.,;]?\s*")
+_ITEM = word_pattern(rf"[\s*•>-]*(?:\d{{1,2}}[.)]\s+)?{_PART}[.,;]?\s*")
+_NAMED = word_pattern(rf"[\s*•>-]*(?:\d{{1,2}}[.)]\s+)?{SYMBOL}[.,;]?\s*")
 #: A title or a quotation, whose words are not the text's.
-_QUOTED = lazy_pattern(rf"\"[^\"\n{SYMBOL[1:-1]}]{{1,120}}\"")
+_QUOTED = word_pattern(rf"\"[^\"\n{SYMBOL[1:-1]}]{{1,120}}\"")
 
 
 def gives_part(text: str, answers: Sequence[str], question: str, *, within_words: bool = False) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, before_next_question, is_program, unwrapped
-from pytest_adaptive_eval.items.reading.constructions import either
+from pytest_adaptive_eval.items.reading.constructions import word_pattern
 from pytest_adaptive_eval.items.reading.stated import (
     boxes,
     boxes_end,
@@ -26,7 +26,6 @@ from pytest_adaptive_eval.items.reading.stated import (
     tag_parts,
     without_notes,
 )
-from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: Parts of a text that are read, from the most binding, and characters of each.
 _PARTS, _CHARACTERS = 30, 1000
@@ -35,19 +34,19 @@ _RESTATED = 200
 #: Lines that display the one between them.
 _DISPLAY = ("", "\\[", "\\]", "$$", "\\)", "\\(", "```")
 #: A sentence that says what something is, and words that make it something else.
-_SAID = lazy_pattern(
-    rf"(?P<before>[^\n]{{0,160}}(?:\b(?:is|are|was|were)|'s|[=:—→➡⇒]"
-    rf"|{either('states mentions')})[*_]*)\s*(?P<answer>[^\n]+)",
+_SAID = word_pattern(
+    r"(?P<before>[^\n]{0,160}(?:\b(?:is|are|was|were)|'s|[=:—→➡⇒]"
+    r"|⟨states mentions⟩)[*_]*)\s*(?P<answer>[^\n]+)",
     re.I,
 )
-_UNSURE = lazy_pattern(
-    rf"{either('hedges denies not')}|\b(?:not|never|no|nor|neither|if|whether|unless|maybe|perhaps|possibly|might"
+_UNSURE = word_pattern(
+    r"⟨hedges denies not⟩|\b(?:not|never|no|nor|neither|if|whether|unless|maybe|perhaps|possibly|might"
     r"|may|could|would|or|wrong|false|incorrect|unlikely|avoid|eliminated|excluded|rejected"
     r"|hardly|doubt|except|other|instead|some|many|people|they|once|used|formerly|guess|question|who|what|which|why|how)\b|n't\b|\?",
     re.IGNORECASE,
 )
 #: Words by which a text takes back what it said, and characters of what it says in its place.
-_CORRECTED = lazy_pattern(
+_CORRECTED = word_pattern(
     r"(?:\b(?:wait|actually|scratch\s+that|correction|on\s+second\s+thoughts?|i\s+mean|sorry)\b\W*(?:no\b\W+(?=\w))?"
     r"|(?<=[.;\u2026\u2013\u2014-]\s)no\s*,\s*)"
     r"(?:that(?:'s|\s+is|\s+was)\s+(?:wrong|incorrect|not\s+right)\b\W*)?",
@@ -55,7 +54,7 @@ _CORRECTED = lazy_pattern(
 )
 _CORRECTION = 40
 Value = TypeVar("Value")
-_SENTENCE = lazy_pattern(r"(?<=[\w)\"'*])[.!?](?=\s|$)|\n|。")
+_SENTENCE = word_pattern(r"(?<=[\w)\"'*])[.!?](?=\s|$)|\n|。")
 
 
 @dataclass(frozen=True, slots=True)

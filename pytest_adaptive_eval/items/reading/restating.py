@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pytest_adaptive_eval.items.reading.constructions import either
-from pytest_adaptive_eval.lazy_pattern import lazy_pattern
+from pytest_adaptive_eval.items.reading.constructions import word_pattern
 
 #: Letters of a word that are compared: the rest is its inflection.
 _STEM = 6
-_WORD = lazy_pattern(r"[\u3400-\u9fff]|[\u30a0-\u30ff]+|[0-9A-Za-zÀ-ӿ]+")
-_EMPTY = lazy_pattern(
-    rf"{either('articles carries states measures links mentions shown')}"
+_WORD = word_pattern(r"[\u3400-\u9fff]|[\u30a0-\u30ff]+|[0-9A-Za-zÀ-ӿ]+")
+_EMPTY = word_pattern(
+    r"⟨articles carries states measures links mentions shown⟩"
     r"|\b(?:[cdjlmnst]|qu)'|\b(?:do|does|did|can|will|any|some|one|he|she|they|you|i)\b|[吗嗎呢了的]"
 )
-_NEGATION = lazy_pattern(either("denies not"))
-_UNCERTAIN = lazy_pattern(either("hedges"))
+_NEGATION = word_pattern("⟨denies not⟩")
+_UNCERTAIN = word_pattern("⟨hedges⟩")
 
 
 def content_words(text: str) -> list[str]:

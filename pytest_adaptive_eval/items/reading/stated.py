@@ -6,15 +6,14 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from pytest_adaptive_eval.items.reading.constructions import either
+from pytest_adaptive_eval.items.reading.constructions import word_pattern
 from pytest_adaptive_eval.items.reading.denial import DOUBT, THINK
-from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: Words that join two different answers.
-JOINED = rf"(?:{either('or and')}(?:\s+(?:maybe|perhaps)\b)?|या|أو)"
+JOINED = r"(?:⟨or and⟩(?:\s+(?:maybe|perhaps)\b)?|या|أو)"
 _TAGS = "answer|final_answer|final-answer|finalanswer|final|ans|result|output|response|choice|option|label|solution"
-_TAG = lazy_pattern(rf"<({_TAGS})\b[^>]*>(.*?)(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
-_CALL = lazy_pattern(
+_TAG = word_pattern(rf"<({_TAGS})\b[^>]*>(.*?)(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_CALL = word_pattern(
     r"\bfinish\s*\[(.{1,400}?)\]|\b(?:final_answer|submit_answer|submit|return_answer)\s*\(\s*(?:answer\s*=\s*)?"
     r"(.{1,400}?)\s*\)\s*(?:$|\n|```)",
     re.IGNORECASE | re.DOTALL,
@@ -24,13 +23,13 @@ _KEYS = (
     r"(?:answer|ans|choice|option|label|prediction|result|response|solution|output)"
     r"(?:[_ ]?(?:choice|letter|index))?|答案"
 )
-_FIELD = lazy_pattern(
+_FIELD = word_pattern(
     rf"[{{,\n]\s*[\"'](?P<key>{_KEYS})[\"']\s*:\s*"
     r"(?:\"(?P<double>(?:\\.|[^\"\\])*)\"|'(?P<single>(?:\\.|[^'\\])*)'|\[(?P<several>[^\[\]]*)\]|(?P<bare>[^\s,}\n\"']+)"
     r"|\"(?P<open>(?:\\.|[^\"\\])*)\Z)",
     re.IGNORECASE,
 )
-_BOX = lazy_pattern(r"\\(?:boxed|fbox|framebox|mathboxed)\s*(?:\{|(?=[\dA-Za-z\\-]))")
+_BOX = word_pattern(r"\\(?:boxed|fbox|framebox|mathboxed)\s*(?:\{|(?=[\dA-Za-z\\-]))")
 
 _COPULA = r"\b(?:is|are|was|(?:would|will|should|must|could|has to) be|becomes|equals)\b"
 _ENGLISH = (
@@ -59,28 +58,28 @@ _OTHERS = (
     r"\b(?:jawaban|jawapan|jawabannya|cevap|yanıt|đáp án|câu trả lời|svar|svaret|răspuns|jibu)\b"
     r"(?:[^\n.!?:=|]{0,40}?\b(?:adalah|ialah|là|är|er|este|ni)\b|[^\n.!?:=|]{0,30}?[:=|])\s*:?",
 )
-_CUE = lazy_pattern(
+_CUE = word_pattern(
     rf"(?:{_ENGLISH})\s*:?|####+(?=\s*\S)|{'|'.join(_OTHERS)}"
-    rf"|(?:^|(?<=[\s(\[*_])){either('corrects')}[*_\s]{{0,4}}:(?![^\n]{{0,80}}:)"
+    r"|(?:^|(?<=[\s(\[*_]))⟨corrects⟩[*_\s]{0,4}:(?![^\n]{0,80}:)"
     r"|^[^\w\n]*(?:(?:the\s+)?(?:final|correct)\s+)?answer[^\w\n]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_NEGATED = lazy_pattern(rf"\s*(?:{either('denies')}|不)(?=\W*\w)", re.IGNORECASE)
-_DENYING = lazy_pattern(r"\b(?:no|não|non|n'|ne)\s*(?:es|sería|é|è|est)\s*\Z", re.IGNORECASE)
-_QUESTION = lazy_pattern(r"[^\n.!]*\?")
+_NEGATED = word_pattern(r"\s*(?:⟨denies⟩|不)(?=\W*\w)", re.IGNORECASE)
+_DENYING = word_pattern(r"\b(?:no|não|non|n'|ne)\s*(?:es|sería|é|è|est)\s*\Z", re.IGNORECASE)
+_QUESTION = word_pattern(r"[^\n.!]*\?")
 #: A line of a list: of options, or of parts of one answer.
-_SHORT_LINE = lazy_pattern(r"[\s*-]*[(\[]?[A-Z][)\].:]+[\s*]*\S|[\s*•-]*(?:\d{1,2}[.)]\s+)?[^\s.:!?]{1,20}\s*\Z")
+_SHORT_LINE = word_pattern(r"[\s*-]*[(\[]?[A-Z][)\].:]+[\s*]*\S|[\s*•-]*(?:\d{1,2}[.)]\s+)?[^\s.:!?]{1,20}\s*\Z")
 _MARKS = " *_`$\\[]()\"'#-=|"
 #: What ends before "answer is" where the text does not think so, or names a wrong one.
-_DISBELIEVED = lazy_pattern(
+_DISBELIEVED = word_pattern(
     r"\b(?:in(?:correct|valid|accurate)|wrong|false|worst)\s*\Z"
     rf"|(?:(?:\bnot|n't){THINK}|\b{DOUBT})"
     r"(?:(?!\b(?:so|but|hence|therefore|thus|and|because|since)\b)[\w\s']){0,30}\Z",
     re.IGNORECASE,
 )
-_ASKING = lazy_pattern(r"\b(?:what|which|is|does|do)\b\s*(?:the)?\s*$", re.IGNORECASE)
+_ASKING = word_pattern(r"\b(?:what|which|is|does|do)\b\s*(?:the)?\s*$", re.IGNORECASE)
 #: A line or a bracket that says something about the answer, and is none.
-_NOTE = lazy_pattern(
+_NOTE = word_pattern(
     r"^[^\w\n]*(?:(?:my\s+)?(?:overall\s+)?(?:confidence|certainty|probability|likelihood|conf)(?:\s+(?:level|score))?"
     r"|notes?|n\.b|source|sources|reference|references|p\.?s|disclaimer|check|verification|units?|tip|remark|caveat|difficulty|time|tokens"
     r"|置信度|备注|注|確信度|신뢰도|confianza|confiance|konfidenz|уверенность)\b\s*[*_]*\s*[:=(].*$"
@@ -93,16 +92,16 @@ _NOTE = lazy_pattern(
 )
 
 #: Words with which a part begins that speaks of the answer and is none.
-_ABOUT = lazy_pattern(
+_ABOUT = word_pattern(
     r"(?:clear|obvious|simple|easy|as|given|found|below|above|here|this|that|these|those|it|correct|right|wrong|incorrect|false|true"
     r"|follow\w*|based|determined|calculated|obtained|shown|therefore|thus|so|because|since|in|on|at|by|to|for|from|of|with|if|when"
     r"|where|which|what|who|how|why|we|i|you|they|there|let|rounded|same|only|also|most|more|likely|usually|always|probably|sum|and|or"
     r"|not|never|unclear|your|my|our|her|his|its|their|one|better|best|worse|approximately|about|around|just|simply|a|an|the|(?-i:[a-z]+ing)|\.\.\.|_+)(?![^\W_])"
-    rf"|{either('concludes right wrong')}",
+    r"|⟨concludes right wrong⟩",
     re.IGNORECASE,
 )
-_FIRST = lazy_pattern(r"(?<=[\w)}\]\"'*$])[.!?](?=\s|\Z)|\n|。")
-_SAYS = lazy_pattern(r"\b(?:is|are|was|were|has|have|does|do|can|will|would|looks?|seems?)\b", re.IGNORECASE)
+_FIRST = word_pattern(r"(?<=[\w)}\]\"'*$])[.!?](?=\s|\Z)|\n|。")
+_SAYS = word_pattern(r"\b(?:is|are|was|were|has|have|does|do|can|will|would|looks?|seems?)\b", re.IGNORECASE)
 #: Words and characters of a part that is an answer of another kind.
 _WORDS, _CHARACTERS = 4, 40
 
@@ -129,8 +128,8 @@ def tag_parts(text: str) -> list[str]:
     return [part.strip(" \n\"'") for _, part in sorted(parts, reverse=True)]
 
 
-_BOXED_WORD = lazy_pattern(r"\s*([^\s$.,]+)")
-_BETWEEN_BOXES = lazy_pattern(rf"[\s$\\()\[\]]*(?:[,;/&|]|{JOINED})[\s$\\()\[\]]*")
+_BOXED_WORD = word_pattern(r"\s*([^\s$.,]+)")
+_BETWEEN_BOXES = word_pattern(rf"[\s$\\()\[\]]*(?:[,;/&|]|{JOINED})[\s$\\()\[\]]*")
 #: Boxes of a text that are read, from its end.
 _BOXES = 100
 

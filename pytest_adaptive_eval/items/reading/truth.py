@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 import re
 
-from pytest_adaptive_eval.items.reading.constructions import WORDS, either
+from pytest_adaptive_eval.items.reading.constructions import WORDS, word_pattern
 from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
 from pytest_adaptive_eval.items.reading.restating import content_words, is_negated, is_uncertain
 from pytest_adaptive_eval.items.reading.stated import without_notes
 from pytest_adaptive_eval.items.reading.statements import Chosen, read_statements, symbol
-from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 _AFTER = r"(?![^\W\d_])"
 _BEFORE = r"(?<![^\W_])"
@@ -26,61 +25,59 @@ def _pattern(name: str) -> str:
     return "|".join(filter(None, (f"{_BEFORE}(?:{'|'.join(spaced)}){_AFTER}", "|".join(others))))
 
 
-_TOKEN = lazy_pattern(
+_TOKEN = word_pattern(
     rf"(?P<unknown>{_pattern('says_unknown')})|(?P<no>{_pattern('says_no')})|(?P<yes>{_pattern('says_yes')})",
     re.IGNORECASE,
 )
 #: What is before and after a word that is an answer: "no" before another word mostly is none, nor is "on the right".
-_BEFORE_WORD = lazy_pattern(
+_BEFORE_WORD = word_pattern(
     r"(?:\A|[^\w\s]|\n|\b(?:is|was|be|say|think|believe|guess|so|thus|hence|therefore|answer|probably|likely|definitely|clearly|actually"
     r"|certainly|indeed|also|it's|that's|a|an|or|and|but|not|either|maybe|with|response|es|est|é|è|ist|lautet"
     r"|initially|edit|wait|oh|well|hmm|ah|are|that|que|di|dass|че)\s"
-    rf"|(?:{either('states links chooses concludes surely contrasts and')})\s?)\s*\Z",
+    r"|(?:⟨states links chooses concludes surely contrasts and⟩)\s?)\s*\Z",
     re.IGNORECASE,
 )
-_AFTER_WORD = lazy_pattern(
+_AFTER_WORD = word_pattern(
     r"\s*(?:[^\w\s]|\n|\Z|[^\x00-\x7f])|\s+(?:it|there|that|this|i|we|you|he|she|they|the|or|and|because|since"
-    rf"|but|is|would|rather|nor|indeed|of|definitely|hoor|wirklich|eh)\b|\s+{either('because contrasts and')}",
+    r"|but|is|would|rather|nor|indeed|of|definitely|hoor|wirklich|eh)\b|\s+⟨because contrasts and⟩",
     re.IGNORECASE,
 )
 _COPULA = r"(?:is|was|are|were|does|do|did|can|could|would|will|has|have)"
 _SUBJECT = r"(?:it|that|this|there|he|she|they|the\s+(?:statement|claim|sentence|answer|assertion))"
 #: Phrases that say no or yes, the first that fits, and phrases that say neither though they begin with "no".
-_PHRASE = lazy_pattern(
+_PHRASE = word_pattern(
     r"(?P<none>\b(?:yes|no)\s+(?:is|would\s+be|seems)\s+(?:\w+ly\s+)?(?:wrong|incorrect|false|not)\b|\bno\s+way\s+(?:to|of)\b"
     r"|\bno\s+(?:\w+\s+){0,2}(?:idea|clue|comment|answer|opinion|information|data|evidence|image|one|conclusion|response|reply)\b|\bnobody\b"
     r"|\bno\s+(?:lo\s+s|s[eé]\b|hay|es\s+posible|tengo)|\bnão\s+s|\bnon\s+lo\s+so\b|\bнет\s+\w|لا\s+أ[عد]|\bkhông\s+\w|\bnie\s+w|不知|没有信|\bno\s+doubt|पता\s+नहीं)"
     r"|(?P<no>\bnot\s+(?:really|at\s+all|quite|exactly|necessarily)\b|\b(?:certainly|definitely|absolutely|of\s+course|probably|likely|clearly|obviously|i\s+(?:think|believe|guess|say)"
     r"|i'?m\s+afraid)\s+not\b(?=\W|$)(?!\s+\w)|\bi\s+(?:do\s+not|don't)\s+(?:think|believe)\s+so\b|(?:^|(?<=[.!?]\s))(?:never|none|nah|no\s+way|nee|not\s+that\s+i\s+can\s+see|not\s+in\s+(?:this|the)\s+\w+)\b(?=\W*$)|\bstimmt\s+nicht\b"
     rf"|\b(?:{_SUBJECT}(?:'s|\s+{_COPULA})(?:\s+not|n?'t)|{_SUBJECT}\s+cannot)(?:\s+\w+ly)?(?:\s+(?:true|correct|right|accurate|the\s+case|there|visible|present))?(?=\s*(?:[.,;!\n]|$))"
-    rf"|{either('not')}\s+{either('links')}(?:\s+\w+)?\s+{either('right')}"
-    rf"|{either('not')}\s+(?:lo\s+)?{either('states links')}(?=\s*(?:[.;!\n]|$))"
-    rf"|{either('states links')}\s+(?:es\s+|das\s+|het\s+)?{either('not')}(?=\s*(?:[.;!\n]|$)))"
+    r"|⟨not⟩\s+⟨links⟩(?:\s+\w+)?\s+⟨right⟩"
+    r"|⟨not⟩\s+(?:lo\s+)?⟨states links⟩(?=\s*(?:[.;!\n]|$))"
+    r"|⟨states links⟩\s+(?:es\s+|das\s+|het\s+)?⟨not⟩(?=\s*(?:[.;!\n]|$)))"
     r"|(?P<yes>(?:^|(?<=[.!?:]\s))(?:indeed|certainly|definitely|absolutely|of\s+course|sure|surely)\b(?=[.!]?\s*\Z|[,.!]?\s+(?:there|it|yes|the)\b)|\bi\s+(?:think|believe|guess)\s+so\b|\bdas\s+stimmt\b(?!\s+nicht)"
     rf"|\b{_SUBJECT}(?:'s|(?:\s+\w+ly)?\s+{_COPULA})(?:\s+indeed)?(?:\s+the\s+case)?(?=\s*(?:[.!\n]|$)))",
     re.IGNORECASE | re.MULTILINE,
 )
 #: Statements that something is there or not.
-_EXISTS = lazy_pattern(
+_EXISTS = word_pattern(
     r"(?P<says>(?:^|(?<=[.!?]\s))no\b|\bthere(?:'s|\s+(?:is|are|was|were))(?:n't|\s+not?\b)?|\bi\s+(?:can\s+)?(?:(?:do\s+not|don't|cannot|can't|can\s+not)\s+)?(?:see|spot|find)(?:\s+no\b)?"
     r"|\bthe\s+(?:image|picture|photo|text|passage)\s+(?:(?:does\s+not|doesn't)\s+)?(?:shows?|contains?|depicts?|includes?|mentions?)(?:\s+no\b)?)(?P<what>\s+[\w\s]{1,80})",
     re.IGNORECASE | re.MULTILINE,
 )
-_DENIED = lazy_pattern(r"\bno\b|not\b|n't\b", re.IGNORECASE)
-_SHOWN = lazy_pattern(either("shown"), re.IGNORECASE)
+_DENIED = word_pattern(r"\bno\b|not\b|n't\b", re.IGNORECASE)
+_SHOWN = word_pattern("⟨shown⟩", re.IGNORECASE)
 #: A question for what is there, and statements about it in other languages, whose nouns cannot be compared with it.
-_ASKS_EXISTENCE = lazy_pattern(r"\b(?:is|are)\s+there\b", re.IGNORECASE)
-_EXISTS_ELSEWHERE = lazy_pattern(either("exists"), re.IGNORECASE)
+_ASKS_EXISTENCE = word_pattern(r"\b(?:is|are)\s+there\b", re.IGNORECASE)
+_EXISTS_ELSEWHERE = word_pattern("⟨exists⟩", re.IGNORECASE)
 _VALUES = ("yes", "no", "unknown")
 #: Where a clause ends, and the questions of a prompt.
-_SEPARATOR = lazy_pattern(
-    rf"[.,;:!?\n。，！？]|{either('because contrasts concludes')}|\b(?:and|und)\b|\Z", re.IGNORECASE
-)
-_ASKED = lazy_pattern(r"[^.!?\n。！？]+[?？]")
+_SEPARATOR = word_pattern(r"[.,;:!?\n。，！？]|⟨because contrasts concludes⟩|\b(?:and|und)\b|\Z", re.IGNORECASE)
+_ASKED = word_pattern(r"[^.!?\n。！？]+[?？]")
 #: A verb that a text repeats from its question.
-_ECHO = lazy_pattern(r"\W*(?:[a-zà-ӿ]{4,}|\w{0,2}[过了有会能])\W*", re.IGNORECASE)
-_ASKS_OR = lazy_pattern(either("or"), re.IGNORECASE)
-_PAST = lazy_pattern(either("former past"), re.IGNORECASE)
+_ECHO = word_pattern(r"\W*(?:[a-zà-ӿ]{4,}|\w{0,2}[过了有会能])\W*", re.IGNORECASE)
+_ASKS_OR = word_pattern("⟨or⟩", re.IGNORECASE)
+_PAST = word_pattern("⟨former past⟩", re.IGNORECASE)
 
 
 def _kind(match: re.Match[str]) -> str:

@@ -9,32 +9,31 @@ from collections import Counter
 
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters, whole_words, without_reasoning
-from pytest_adaptive_eval.items.reading.constructions import either
+from pytest_adaptive_eval.items.reading.constructions import word_pattern
 from pytest_adaptive_eval.items.reading.part import gives_part, with_symbols
 from pytest_adaptive_eval.items.reading.reader import stated_texts, states_answer
 from pytest_adaptive_eval.items.reading.restating import restates
 from pytest_adaptive_eval.items.reading.stated import JOINED
 from pytest_adaptive_eval.items.reading.statements import SYMBOL, symbol
-from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: An article before another word; a capital A within a sentence is a letter.
 _ARTICLE = re.compile(r"(?<![^\s\"'(\[])(?:a|[Aa]n|[Tt]he|(?:(?<=\A)|(?<=[.!?]\s))A)\s+(?=\W?[^\W_]{2})")
 _SHOUTED = re.compile(r"(?<![^\s\"'(\[])(?:A|AN|THE)\s+(?=\W?[^\W_]{2})")
 _PUNCTUATION = set(string.punctuation) | set("‘’´`“”„«»–—…。，！？；：、（）《》【】")
 #: What follows an answer and is no part of it: its reason, a remark in brackets, or the end of a polite sentence.
-_ADDED = lazy_pattern(
-    rf"(?:[,;]?\s{either('because')}\s.*"
-    rf"|\s*\((?![^()]*{either('corrects hedges')})[^()]*\s[^()]*\)|{either('ends')})?[\s.!*_]*\Z",
+_ADDED = word_pattern(
+    r"(?:[,;]?\s⟨because⟩\s.*"
+    r"|\s*\((?![^()]*⟨corrects hedges⟩)[^()]*\s[^()]*\)|⟨ends⟩)?[\s.!*_]*\Z",
     re.DOTALL,
 )
 #: An answer beside another one.
-_BESIDE = lazy_pattern(
+_BESIDE = word_pattern(
     rf"{SYMBOL}\W*(?:[/;&]|\b{JOINED}\b)\s*\w|\w\s*(?:[/;&]|\b{JOINED})\W*{SYMBOL}|{SYMBOL}\s*,\s*\w+\W*\Z"
 )
 #: What a statement denies before it goes on with what it affirms.
-_CONTRASTED = lazy_pattern(rf"\A\W*{either('denies')}[^.;\n{SYMBOL[1:-1]}]*[,\s]{either('contrasts')}\s")
-_STATEMENT = lazy_pattern(r"(?<=[^\W\d])[.!?](?=\s)|[.!?]\Z|\n|[。！？;]")
-_TAKEN = lazy_pattern(rf"[-*•\d]|\W*{either('takes_back corrects contrasts hedges')}")
+_CONTRASTED = word_pattern(rf"\A\W*⟨denies⟩[^.;\n{SYMBOL[1:-1]}]*[,\s]⟨contrasts⟩\s")
+_STATEMENT = word_pattern(r"(?<=[^\W\d])[.!?](?=\s)|[.!?]\Z|\n|[。！？;]")
+_TAKEN = word_pattern(r"[-*•\d]|\W*⟨takes_back corrects contrasts hedges⟩")
 #: Characters from which what follows a statement explains it; less may be another answer.
 _EXPLANATION = 12
 #: Key of ``meta`` with which `contains` accepts an answer within a word.
@@ -44,24 +43,24 @@ _NEXT_CLAUSE = (
     r"(?P<before>\S+)\s(?P<name>(?:[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+\s?){{1,4}})[;,]\s(?:[^\W\d_]{{1,4}}\s)?"
     r"{key}(?=\s[a-zß-öø-ÿа-я])"
 )
-_NO_VERB = lazy_pattern(either("articles accompanies relates denies"), re.IGNORECASE)
+_NO_VERB = word_pattern("⟨articles accompanies relates denies⟩", re.IGNORECASE)
 _NAME = r"[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+"
 #: Members of a list: characters without spaces, names, or words.
 _UNSPACED, _NAMES, _WORDS = (
-    lazy_pattern(
-        rf"(?<!\w)(?:{one}(?:{comma}{one})*?{last}{one}|{one}(?:{comma}{one}){{2,9}})(?!\w)|\A{one}\sof\s{one}\W*\Z"
-    )
+    word_pattern(rf"(?<!\w){one}(?:{comma}{one})*?{last}{one}(?!\w)")
     for one, comma, last in (
-        (r"[\u3400-\u9fff\u30a0-\u30ff]{2,10}?", "、", rf"(?:{either('and or')})"),
+        (r"[\u3400-\u9fff\u30a0-\u30ff]{2,10}?", "、", r"(?:⟨and or⟩|、)"),
         (
             rf"{_NAME}(?:\s(?:[a-z]{{1,3}}\s)?{_NAME}){{0,3}}",
             r",\s(?:an?\s|à\s)?",
-            rf",?\s{either('and or')}\s(?:an?\s|à\s)?",
+            r",?\s⟨and or⟩\s(?:an?\s|à\s)?",
         ),
-        (r"[^\W\d_]+", r",\s", rf",\s[^\W\d_]+,?\s{either('and or')}\s"),
+        (r"[^\W\d_]+", r",\s", r",\s[^\W\d_]+,?\s⟨and or⟩\s"),
     )
 )
-_ASKS_WHO = lazy_pattern(either("asks_who"), re.IGNORECASE)
+#: Letters of the longest words between members.
+_JOINER = 3
+_ASKS_WHO = word_pattern("⟨asks_who⟩", re.IGNORECASE)
 #: What makes another name of a name in Chinese and Japanese, behind it.
 _UNSPACED_NAME = r"(?<=[\u3400-\u9fff])[\u30a1-\u30fa\u30fc]{2,}|[区县岸路街站港]"
 
@@ -163,7 +162,7 @@ def _without_longer_names(text: str, question: Asked) -> str:
     for answer in question.answers:
         text = re.sub(rf"{re.escape(answer)}(?:{_UNSPACED_NAME})", "...", text)
         for listed in _list_of(answer).findall(text):
-            if answer in listed:
+            if answer in listed and not asked.issuperset(word for word in normal_words(listed) if len(word) > _JOINER):
                 text = text.replace(listed, "...")
         text = re.sub(_NEXT_CLAUSE.format(key=re.escape(answer)), unless_named, text)
         if answer[:1].isupper() and not text.isupper() and (" " in answer or not _ASKS_WHO.search(question.prompt)):
