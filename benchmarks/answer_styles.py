@@ -25,7 +25,7 @@ from tests.tasks.solvers import InProcess, solve
 IN_WORDS: Mapping[str, TaskFamily] = {
     name: family for name, family in families(runner=InProcess()).items() if not family.pictorial
 }
-TEXTS = ("scrambled", "masked", "instructions", "writing")
+TEXTS = ("scrambled", "masked", "instructions", "writing", "retelling")
 PROGRAMS = ("code_generation", "code_repair")
 
 

@@ -46,6 +46,8 @@ from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.extensions.backtests.backtest import Backtest, BacktestCell, Split, backtest, evaluate, splits
 from pytest_adaptive_eval.extensions.backtests.contenders import CONTENDERS, Contender
+from pytest_adaptive_eval.extensions.papers.published import TEST, TRAIN
+from pytest_adaptive_eval.extensions.papers.published import draw as draw_split
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.interviewer.embeddings import load_embedder
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -56,7 +58,6 @@ FOLDER = DATA / "autojudger"
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 BENCHMARKS = {"AI2D": "AI2D_TEST", "MMMU": "MMMU_DEV_VAL"}
 BUDGETS = ("1%", "2%", "5%")
-TRAIN, TEST = 60, 17
 
 
 def models(which: str) -> list[str]:
@@ -75,9 +76,7 @@ def read(benchmark: str, pool: str) -> Responses:
 
 def draw(responses: Responses, seed: int, train: int, shift: bool) -> Split:
     """One split of `train` and 17 at most; with a shift, the strongest 30 % of those are the test."""
-    rng = np.random.default_rng(seed)
-    found = next(splits(responses, 1, test=TEST, seed=seed))
-    chosen = Split(np.sort(rng.permutation(found.train)[:train]), found.test)
+    chosen = draw_split(responses, seed, train, TEST)
     if not shift:
         return chosen
     both = np.concatenate([chosen.train, chosen.test])

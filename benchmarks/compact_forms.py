@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.subsets import evolved, item_total
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.calibration.build import matched
 from pytest_adaptive_eval.calibration.families import grouped
@@ -20,6 +19,7 @@ from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selectors import FixedForm
 from pytest_adaptive_eval.extensions.backtests.backtest import backtest, splits
 from pytest_adaptive_eval.extensions.backtests.contenders import CONTENDERS, Contender
+from pytest_adaptive_eval.extensions.papers.subsets import evolved, item_total
 from pytest_adaptive_eval.ties import tie_ranks
 from pytest_adaptive_eval.types import Array
 

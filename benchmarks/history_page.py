@@ -1,4 +1,4 @@
-"""The page of a history: seconds and bytes for many runs, as `adaptive-eval report --index` makes it.
+"""The page of a history: seconds, seconds of CPU and bytes for many runs, as `adaptive-eval report --index` makes it.
 
 ``python benchmarks/history_page.py 10000`` writes so many records of three evaluations (30 answers each) into a new
 folder, and makes their page twice: first without an index of the history, then with it.  Two of the evaluations drop
@@ -8,6 +8,7 @@ for a while.  ``--keep FOLDER`` writes runs and page into that folder, which mus
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import tempfile
 import time
@@ -94,12 +95,13 @@ def measure(folder: Path, runs: int) -> None:
     history, pages = folder / ".adaptive-eval", folder / "pages"
     write_runs(history, runs)
     for state in ("without an index", "with an index"):
-        start = time.perf_counter()
+        start, before = time.perf_counter(), os.times()
         command = ["adaptive-eval", "report", "--from", str(history), "--index", str(pages)]
         subprocess.run(command, check=True, capture_output=True)
-        seconds = time.perf_counter() - start
+        seconds, after = time.perf_counter() - start, os.times()
+        cpu = after.children_user + after.children_system - before.children_user - before.children_system
         size = (pages / "index.html").stat().st_size
-        print(f"{runs} runs, {state}: {seconds:.1f} s, {size / 1e6:.2f} MB")
+        print(f"{runs} runs, {state}: {seconds:.1f} s, {cpu:.1f} s of CPU, {size / 1e6:.2f} MB")
 
 
 def main() -> None:

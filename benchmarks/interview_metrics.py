@@ -1,15 +1,6 @@
-"""Costs and spreads of interviews, as in AutoJudger's paper."""
+"""Costs of interviews, as in AutoJudger's paper."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-
-import numpy as np
-
-
-def spread(values: Sequence[float]) -> float:
-    """Return 1.96 standard deviations over runs, as in the paper's tables."""
-    return float(1.96 * np.std(np.asarray(values, dtype=np.float64), ddof=1)) if len(values) > 1 else 0.0
 
 
 def relative_cost(

@@ -1,12 +1,10 @@
-"""M2-IRT and M3-IRT on the public MMMU and MathVista responses in four formats, beside every baseline at equal calls.
+"""M2-IRT and M3-IRT on the public MMMU and MathVista responses in four formats, beside the study's rankings.
 
-``ranking``: each of 24 models left out, see `format_backtests`. ``sparse``, the paper's figures 19 and 20: the same
-by fits to a tenth of the responses. In both, .30 of the items are of low quality, as in the paper. ``auc``, its figure
-6: ROC-AUC of unseen responses of IRT, M2 and M3 as low-quality twins are mixed in. ``parts``: how originals and twins
-differ in fitted parts, Mann-Whitney and Wasserstein. ``cross``: what the responses ask of the part of both modalities,
-and where fits with and without priors put it.
-
-``python benchmarks/multimodal_tables.py ranking --data mmmu --out mmmu.json``
+``adaptive-eval study m3irt`` has the rankings. ``sparse``, the paper's figures 19 and 20: the same by fits to a tenth
+of the responses, with .30 of the items of low quality, as in the paper. ``auc``, its figure 6: ROC-AUC of unseen
+responses of IRT, M2 and M3 as low-quality twins are mixed in. ``parts``: how originals and twins differ in fitted
+parts, Mann-Whitney and Wasserstein. ``cross``: what the responses ask of the part of both modalities, and where fits
+with and without priors put it.
 
 The files are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
@@ -14,7 +12,6 @@ The files are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import time
 from dataclasses import replace
@@ -25,10 +22,8 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import numpy as np
 import torch
-from format_backtests import FORMAT_CONTENDERS, format_backtest, format_backtest_lines
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.banks.responses import read_format_responses
 from pytest_adaptive_eval.calibration import fit_map
 from pytest_adaptive_eval.calibration.multimodal import (
     PAPER,
@@ -41,6 +36,9 @@ from pytest_adaptive_eval.calibration.multimodal import (
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
 from pytest_adaptive_eval.calibration.scale import separation
 from pytest_adaptive_eval.cat.stopping import resolve_budget
+from pytest_adaptive_eval.cli.formats import read_formats
+from pytest_adaptive_eval.extensions.papers.format_backtests import with_low_quality
+from pytest_adaptive_eval.extensions.papers.verbs.m3irt import SHARE
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 from pytest_adaptive_eval.irt.multimodal_information import FormatInterview
 from pytest_adaptive_eval.items.responses import FormatResponses
@@ -49,49 +47,13 @@ Bools = NDArray[np.bool_]
 
 FOLDER = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).parents[2] / "shared" / "data")) / "m3irt"
 BUDGETS = ("5%", "10%", "30%", "50%")
-#: Share of low-quality items in rankings, the paper's: its uniform draws spend .30 of the calls on them.
-LOW_QUALITY = 0.3
 
 
-def read(data: str) -> tuple[FormatResponses, Bools]:
-    """Responses to originals and twins, shuffled, and which are twins."""
+def read(data: str, share: float | None) -> tuple[FormatResponses, Bools]:
+    """Responses to originals and twins, shuffled, and which are twins; all twins without a share."""
     normal, shuffled = (FOLDER / f"{kind}_{data}.csv.gz" for kind in ("normal", "shuffled"))
-    found = read_format_responses([normal, shuffled])
-    twins = set(read_format_responses([shuffled]).items)
-    found = found.at(np.random.default_rng(0).permutation(len(found.items)))
-    return found, np.array([name in twins for name in found.items])
-
-
-def with_fewer_twins(data: FormatResponses, twin: Bools) -> tuple[FormatResponses, Bools]:
-    """Drop the last twins of the shuffled items until LOW_QUALITY of the items are twins."""
-    count = round((~twin).sum() * LOW_QUALITY / (1 - LOW_QUALITY))
-    kept = ~twin | (np.cumsum(twin) <= count)
-    return data.at(kept), twin[kept]
-
-
-def ranking(
-    data: FormatResponses,
-    twin: Bools,
-    targets: int,
-    contenders: list[str],
-    budgets: list[str],
-    out: Path | None,
-) -> None:
-    start = time.process_time()
-    result = None
-    for target in range(min(targets, len(data.subjects))):
-        part = format_backtest(data, twin, contenders, budgets, [target])
-        if result is None:
-            result = part
-        else:
-            result.merge(part)
-        print(f"# {data.subjects[target]}: {time.process_time() - start:.0f} s of CPU so far", flush=True)
-    assert result is not None, "no subject was asked"
-    told = result.to_json()
-    print("\n".join(format_backtest_lines(told, 120)))
-    print(f"CPU seconds in all: {time.process_time() - start:.0f}")
-    if out is not None:
-        out.write_text(json.dumps(told))
+    responses, low = read_formats([normal], [shuffled], (), None)
+    return with_low_quality(responses, low, low.mean() if share is None else share)
 
 
 def auc(data: FormatResponses, twin: Bools, repeats: int) -> None:
@@ -211,22 +173,16 @@ def cross(data: FormatResponses, twin: Bools) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("ranking", "auc", "sparse", "parts", "cross"))
+    parser.add_argument("what", choices=("auc", "sparse", "parts", "cross"))
     parser.add_argument("--data", choices=("mmmu", "mathvista"), required=True)
     parser.add_argument("--targets", type=int, default=24, help="models to leave out, the first so many")
-    parser.add_argument("--contenders", nargs="+", choices=list(FORMAT_CONTENDERS), default=list(FORMAT_CONTENDERS))
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--share", type=float, default=0.1, help="of the responses that sparse fits see")
-    parser.add_argument("--budgets", nargs="+", default=list(BUDGETS), help="of ranking and sparse, rising")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--budgets", nargs="+", default=list(BUDGETS), help="of sparse, rising")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    data, twin = read(options.data)
-    if options.what in ("ranking", "sparse"):
-        data, twin = with_fewer_twins(data, twin)
-    if options.what == "ranking":
-        ranking(data, twin, options.targets, options.contenders, options.budgets, options.out)
-    elif options.what == "auc":
+    data, twin = read(options.data, SHARE if options.what == "sparse" else None)
+    if options.what == "auc":
         auc(data, twin, options.repeats)
     elif options.what == "sparse":
         sparse(data, twin, options.share, options.targets, options.budgets)

@@ -60,7 +60,7 @@ class FaultLimit:
             if self._most == CONSECUTIVE_FAULTS:
                 limit = str(CONSECUTIVE_FAULTS)
             else:
-                limit = f"{FAULT_SHARE:.0%} of the {self._whole}"
-            share = f"{self._faults} {self._unit} failed, more than {limit}"
+                limit = f"{100 * FAULT_SHARE:.0f} % of the {self._whole}"
+            share = f"{self._faults} of the {self._unit} failed, more than {limit}"
             return f"{share}; the last{of_source}: {self._last}"
         return ""

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.outputs import replacing
 
 
 def stamp_of(path: Path) -> list[int]:
-    """Return size, times in nanoseconds and inode of a file, one of which differs after its content changed."""
+    """Return size, times in nanoseconds and inode of a file. At least one differs after its content changed."""
     status = path.stat()
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 

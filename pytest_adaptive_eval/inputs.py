@@ -44,9 +44,9 @@ def reading(path: StrPath, error_class: type[Exception]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        place = error.filename or os.fspath(path)
+        path_of_error = error.filename or os.fspath(path)
         raise error_class(
-            f"{place}: cannot be read: {error.strerror or error}; check the path and the rights"
+            f"{path_of_error}: cannot be read: {error.strerror or error}; check the path and the rights"
         ) from error
 
 

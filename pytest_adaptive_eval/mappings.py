@@ -1,4 +1,4 @@
-"""Mappings of the fields of foreign records to those of items and of responses, as TOML tables hold them.
+"""Mappings of the fields of foreign records to fields of items and of responses, as TOML tables hold them.
 
 Values are expressions, see `pytest_adaptive_eval.banks.expressions`.
 """
@@ -80,7 +80,7 @@ class ItemMapping(Table, frozen=True):
 
 
 class ResponseMapping(Table, frozen=True):
-    """Fields of responses; empty where there is no expression.
+    """Fields of responses; empty without an expression.
 
     Args:
         rows: Where the records lie in a file, such as results[*].samples.

@@ -235,8 +235,8 @@ class MatrixTable:
                 name, text = column, cell
                 break
         return ResponsesError(
-            f"{self.path}, line {row.line}, column {name!r}: found {text!r:.80}, expected a score in [0, 1], or for a "
-            "missing one an empty cell, NA, nan, None or null"
+            f"{self.path}, line {row.line}, column {name!r}: found {text!r:.80}, expected a score in [0, 1]; if it is "
+            "missing, leave the cell empty or write NA, nan, None or null"
         )
 
     def _checked_id(self, where: str, row: list[str]) -> str:
@@ -258,7 +258,7 @@ class MatrixTable:
 
 
 def _header_faults(path: Path, names: Sequence[str]) -> Iterator[str]:
-    """Yield why the names of columns are not those of a matrix."""
+    """Yield why the names of columns do not make a matrix."""
     if not names:
         yield f"{path}: empty; expected a header with ids and a row for each item or subject"
     if len(names) == 1:

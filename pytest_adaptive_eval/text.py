@@ -6,11 +6,12 @@ hidden: a character that an output cannot hold is shown as its escape, such as `
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from pytest_adaptive_eval.api_keys import without_keys
@@ -226,6 +227,14 @@ def money(amount: float, currency: str) -> str:
     if sign is None:
         return f"{digits_text} {currency}".strip()
     return f"{sign}{digits_text}"
+
+
+def similar(word: str, words: Iterable[str]) -> str:
+    """Return ``did you mean 'accuracy'? Or `` for an error about an unknown word; empty if no word is similar."""
+    close = difflib.get_close_matches(word, list(words), 1, 0.7)
+    if close:
+        return f"did you mean {close[0]!r}? Or "
+    return ""
 
 
 def counted(number: int, noun: str) -> str:

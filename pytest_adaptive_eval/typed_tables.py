@@ -45,7 +45,7 @@ def named(names: Iterable[str], *, closed: bool = True) -> msgspec.Meta:
     """Return the annotation of a key that takes names.
 
     Args:
-        closed: Whether there are no others, such as plugins'.
+        closed: Whether only these names are allowed. Otherwise plugins may add names.
     """
     return msgspec.Meta(extra_json_schema={"enum" if closed else "examples": list(names)})
 
@@ -102,7 +102,7 @@ def read_table(table: type[T], data: Mapping[str, Any], where: str, *, strict: b
 
 
 def read_options(table: type[T], options: Mapping[str, Any], of: str) -> T:
-    """Return the options of a model, of which None is the default; errors as of `read_table`."""
+    """Return the options of a model. An option of None has its default; errors as of `read_table`."""
     given = {}
     for name, value in options.items():
         if value is not None:
@@ -288,7 +288,7 @@ def _sentence(table: type[Table], data: Any, message: str) -> str:
 
 
 def _alternatives(kind: inspect.Type) -> tuple[inspect.Type, ...]:
-    """Return the members of a union, or the type alone; of a table by names, those of its values."""
+    """Return the members of a union, or the type alone; of a table by names, the members of its values."""
     if isinstance(kind, inspect.Metadata):
         kind = kind.type
     if isinstance(kind, inspect.DictType):

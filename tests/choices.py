@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.format_backtests import anchors
-from benchmarks.subsets import evolved, item_total
 from pytest_adaptive_eval.calibration.prediction import form_orders
 from pytest_adaptive_eval.calibration.replay import replay
 from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import Cluster, MaximumInformation, NearestDifficulty, cluster_order
+from pytest_adaptive_eval.extensions.papers.format_backtests import anchors
+from pytest_adaptive_eval.extensions.papers.subsets import evolved, item_total
 from pytest_adaptive_eval.extensions.studies.network.node import bank_levels
 from pytest_adaptive_eval.inference.clusters import clusters, residual_factors, response_factors
 from pytest_adaptive_eval.inference.rank_correlation import kendall_tau, rank_correlation, ranking_accuracy

@@ -197,8 +197,9 @@ def test_from_the_first_run_to_a_regression(runner: Runner) -> None:
     assert (second.outputs["promote"], second.outputs["verdict"], second.outputs["report"]) == ("true", "PASS", "")
     assert second.uploads == []
     assert [kind for kind, _ in told(second)] == ["notice", "notice"]
-    assert second.summary.startswith("## ✅ May be promoted\n\n2 gates of 2 passed.\n")
-    assert "| ✅ PASS | toy-accuracy\\[not-worse-than-0.1-baseline\\] | accuracy " in second.summary
+    assert second.summary.startswith("## ✅ May be promoted\n\n2 of 2 gates passed.\n")
+    row = "| ✅ PASS | toy-accuracy\\[not-worse-than-0.1-baseline\\] | **16 points above the baseline, between "
+    assert row in second.summary
     assert "| good | toy | - | " in second.summary
 
     third = runner.action(model="replay:regressed.jsonl", baseline=str(record), artifact="reports")
@@ -207,7 +208,8 @@ def test_from_the_first_run_to_a_regression(runner: Runner) -> None:
     assert told(third)[0] == ("error", "FAIL toy-accuracy[not-worse-than-0.1-baseline]")
     assert len(third.uploads) == 1
     verdict = third.logs["Verdict"]
-    assert "\nFAIL  toy-accuracy[not-worse-than-0.1-baseline]: accuracy " in verdict, "the red step says why"
+    red = "16 points below the baseline, between 11 and 25; 10 are allowed\n"
+    assert f"\nFAIL  toy-accuracy[not-worse-than-0.1-baseline]: {red}" in verdict, "the red step says why"
     assert [command.name for command in commands(verdict)] == ["stop-commands", commands(verdict)[0].data]
     assert "\n1 gate failed; the run ended with exit status 1.\n" in third.summary
     assert "```text\n::set-output name=promote::regressed\n```" in third.summary, "answers are quoted, in a fence"

@@ -53,4 +53,6 @@ def test_ci_runs_all_shards_of_the_slow_tests() -> None:
     shards = re.findall(r"marked: slow, shard: (\d+)/(\d+)", workflow)
     assert [(str(n), str(len(shards))) for n in range(1, len(shards) + 1)] == shards
     assert re.search(r"marked: not slow, shard: 1/1", workflow)
+    if not (ROOT / ".ci" / "run").exists():
+        pytest.skip("needs .ci/run, which a source distribution lacks: test in a clone")
     assert "pytest -n 2 -m slow" in (ROOT / ".ci" / "run").read_text("utf-8")

@@ -77,9 +77,16 @@ def _parsed_expression(text: str) -> Expression:
     return Expression(text, _template(text) if "{" in text else _value(text))
 
 
-def as_path(key: str) -> str:
-    """Return a key, or a path of names, as part of a larger expression."""
-    if re.fullmatch(r"\$?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|.*[\"\[(].*", key):
+def as_path(text: str) -> str:
+    """Return an expression, such as a path of names, as part of a larger expression."""
+    if re.fullmatch(r"\$?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|.*[\"\[(].*", text):
+        return text
+    return json.dumps(text)
+
+
+def key_path(key: str) -> str:
+    """Return the key of an object as part of an expression."""
+    if re.fullmatch(r"[A-Za-z_]\w*", key):
         return key
     return json.dumps(key)
 
@@ -199,14 +206,14 @@ def as_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _parse(text: Any) -> Any:
-    """Return the value of a text that is JSON or a Python literal."""
+def parse_literal(text: Any) -> Any:
+    """Return the value of a text that is JSON or a Python literal; None for other texts."""
     if not isinstance(text, str) or len(text) > _LONGEST:
         return text
     for read in (json.loads, ast.literal_eval):
         try:
             return read(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             continue
     return None
 
@@ -232,7 +239,7 @@ def _at(values: Any, index: Any) -> Any:
     if re.fullmatch("[A-Za-z]", text):
         position = ord(text.upper()) - ord("A")
     else:
-        position = _parse(text)
+        position = parse_literal(text)
     in_range = type(position) is int and isinstance(values, list) and -len(values) <= position < len(values)
     return values[position] if in_range else None
 
@@ -252,13 +259,13 @@ def _lookup(value: Any, pairs: str) -> Any:
     """Return what the pairs, such as ``'good=1,bad=0'``, give for a value; None for any other value."""
     by_text = dict(pair.split("=", 1) for pair in pairs.split(",") if "=" in pair)
     text = by_text.get(as_text(value).strip())
-    parsed = _parse(text)
+    parsed = parse_literal(text)
     return text if parsed is None else parsed
 
 
 def _letter(value: Any, first: Any = 0) -> Any:
     """Return the letter of a choice that is counted from `first`; other values as they are."""
-    number = _parse(as_text(value))
+    number = parse_literal(as_text(value))
     is_place = type(number) is int and 0 <= number - int(first) < 26
     if is_place:
         return chr(ord("A") + number - int(first))
@@ -325,7 +332,7 @@ def hash_of(value: Any) -> str:
 #: Functions beside those of JMESPath.
 FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
-        "parse": _parse,
+        "parse": parse_literal,
         "scale": _scale,
         "at": _at,
         "lookup": _lookup,

@@ -32,5 +32,8 @@ def hashes_of(item: Item) -> str:
         try:
             hashes.append(file_hash(Path(path)))
         except OSError as error:
-            raise BankError(f"item {item.id!r}: its image {name!r} cannot be read: {error}") from None
+            raise BankError(
+                f"item {item.id!r}: its image {name!r} cannot be read ({error}): restore it, or correct its path, "
+                "which begins at the folder of the bank"
+            ) from None
     return "".join(hashes)

@@ -6,7 +6,10 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Mapping
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -22,14 +25,28 @@ class ImageStore:
     """Images of one import, each once, in the folder ``images`` of a staging folder.
 
     Args:
+        target: Staging folder; None for a temporary one, which is made for the first image and removed with the store.
         bases: Folders in which paths are looked up, the nearest first. Nothing outside the last one, and no link, is
             read.
     """
 
-    def __init__(self, target: Path, bases: list[Path]) -> None:
+    def __init__(self, target: Path | None, bases: Sequence[Path]) -> None:
         self._target = target
         self._bases = [base.resolve() for base in bases]
         self._stored: dict[str, str] = {}
+        self._remove: Callable[[], object] = lambda: None
+
+    @property
+    def target(self) -> Path:
+        """The staging folder."""
+        if self._target is None:
+            self._target = Path(tempfile.mkdtemp(prefix="adaptive-eval-images-"))
+            self._remove = weakref.finalize(self, shutil.rmtree, self._target, ignore_errors=True)
+        return self._target
+
+    def close(self) -> None:
+        """Remove the temporary folder."""
+        self._remove()
 
     def add(self, value: Any) -> str:
         """Copy an image and return its name in the bank.
@@ -86,7 +103,7 @@ class ImageStore:
                 f"{label} has {len(data)} bytes and begins with {data[:8]!r}, expected PNG, JPEG or WEBP"
             )
         name = f"images/{hashlib.sha256(data).hexdigest()[:16]}{suffix}"
-        file = self._target / name
+        file = self.target / name
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)

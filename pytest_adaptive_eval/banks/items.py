@@ -20,6 +20,7 @@ from pytest_adaptive_eval.items.grading import JUDGE, LimitedGrader, needs_judge
 from pytest_adaptive_eval.items.item import MOST_CHARACTERS, Grader, Item, named_choice
 from pytest_adaptive_eval.items.likelihood import TEXT_SCORINGS, no_text_grade
 from pytest_adaptive_eval.items.presentation import CHOICES_SHOWN
+from pytest_adaptive_eval.text import similar
 
 
 class _Fields(msgspec.Struct, forbid_unknown_fields=True):
@@ -256,8 +257,11 @@ def _custom_grader(grader: str, where: str, trusted: Sequence[str]) -> Grader | 
     if grader == JUDGE:
         return needs_judge
     if grader not in grader_kinds():
-        graders = ", ".join((*grader_kinds(), CODE, JUDGE, *TEXT_SCORINGS))
-        raise BankError(f"{where}: grader {grader!r:.80} is not known; use {graders}, task or python:module:function")
+        graders = (*grader_kinds(), CODE, JUDGE, *TEXT_SCORINGS)
+        raise BankError(
+            f"{where}: grader {grader!r:.80} is not known; {similar(grader, graders)}use {', '.join(graders)}, task or "
+            "python:module:function"
+        )
     return None
 
 

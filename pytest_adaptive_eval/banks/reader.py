@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.banks.hashes import file_hash, hashes_of
 from pytest_adaptive_eval.banks.items import NO_TASKS, parse_item
 from pytest_adaptive_eval.banks.plain import PlainReader, PlainRow
-from pytest_adaptive_eval.banks.ready import read_ready, ready_name
+from pytest_adaptive_eval.banks.ready import missing_bank, read_ready, ready_name
 from pytest_adaptive_eval.banks.rows import suffix_of
 from pytest_adaptive_eval.errors import BankError, EstimationError
 from pytest_adaptive_eval.inference.conformal import Conformal
@@ -161,7 +161,7 @@ def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[s
             return _read_folder(path, (graders, tasks))
         if os.path.lexists(path):
             return _read_jsonl(path, (graders, tasks))
-    raise BankError(f"no bank at {path}: give a folder NAME.bank or a JSONL file of items")
+    raise BankError(missing_bank([str(path)]))
 
 
 def _read_jsonl(path: Path, trusted: _Trusted) -> ItemBank:

@@ -140,6 +140,16 @@ def ready_name(path: str | Path) -> str:
     return text.removeprefix(PREFIX) if text.startswith(PREFIX) else ""
 
 
+def missing_bank(paths: Sequence[str]) -> str:
+    """Return the sentence that no bank lies at some paths, with what to write."""
+    names = {Path(path).name for path in paths}
+    write = "give a folder NAME.bank or a JSONL file of items"
+    for name in ready_files():
+        if name in names:
+            write = f"write {PREFIX}{name} for the bank of this package"
+    return f"no bank at {' or '.join(paths)}: {write}"
+
+
 def ready_files() -> Mapping[str, Path]:
     """Return the files of all ready banks by name: of this package, and of installed ones."""
     files = {}

@@ -350,7 +350,18 @@ def _found_rows(parsed: Any, path: Path) -> str:
         return "*.[*]"
     if lists:
         return f'"{max(lists, key=lambda name: len(lists[name]))}"'
+    tables = [key for key, value in parsed.items() if _is_table(value)]
+    if len(tables) == 1 < len(parsed):
+        return json.dumps(tables[0])
     return "*"
+
+
+def _is_table(value: Any) -> bool:
+    """Return whether a value is an object of objects with the same keys."""
+    if not isinstance(value, Mapping) or len(value) < 2:
+        return False
+    keys = [tuple(entry) if isinstance(entry, Mapping) else () for entry in value.values()]
+    return bool(keys[0]) and len(set(keys)) == 1
 
 
 #: Steps of a place: a quoted name, all entries, one entry, a comma, or a name.

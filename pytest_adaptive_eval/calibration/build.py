@@ -200,8 +200,10 @@ def calibrate(
     grouped_responses = grouped(responses, firsts)
     _note_families(responses, grouped_responses, recipe, note)
 
-    def report_iteration(iteration: int, change: float) -> None:
-        progress(f"fitting, iteration {iteration}, largest change {change:.2g}")
+    measure = ENGINES[recipe.engine].measure
+
+    def report_iteration(iteration: int, value: float) -> None:
+        progress(f"fitting, iteration {iteration}, {measure} {value:.5g}")
 
     scores = grouped_responses.scores
     weights = grouped_responses.weights

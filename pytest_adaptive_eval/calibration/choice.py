@@ -54,8 +54,8 @@ class ModelChoice:
             dimension, less what it is better by where it was fitted.
         errors: Standard error over families of each model's loss less the smallest of one dimension.
         mirt_families: Number of families on which ``mirt`` was tested: fewer where it could not be chosen any more.
-        gain: By what share the interviews of ``mirt`` err less than those of the best model of one dimension; NaN where
-            its loss alone rules it out.
+        gain: Share by which interviews of ``mirt`` err less than interviews of the best model of one dimension; NaN
+            where its loss alone rules it out.
         gain_error: Standard error of `gain` over families.
     """
 
@@ -178,11 +178,10 @@ def _least_gain(loss: float, gain_error: float) -> float:
 def _gain_of_interviews(
     responses: Responses, fold: Ints, fits: Sequence[Mapping[str, Calibration]], model: str
 ) -> tuple[float, float]:
-    """Return by what share interviews of ``mirt`` err less than those of `model`, and its standard error.
+    """Return the share by which interviews of ``mirt`` err less than interviews of `model`, and its standard error.
 
-    The errors are those of the accuracy and of its place among the others, at each share of `ASKED`. Each is divided by
-    its mean for `model`, and all weigh the same. A family has one interview, by the policy `estimate` without a
-    predictor.
+    Errors of the accuracy and of its rank among the others count, at each share of `ASKED`. Each is divided by its mean
+    for `model`, and all weigh the same. A family has one interview, by the policy `estimate` without a predictor.
 
     Args:
         fold: Shape (S,). Fold of each subject.

@@ -87,8 +87,9 @@ class FitEngine:
         slow: Whether a fit takes so long that checks of a bank repeat it only once.
         weighted: Whether `fit` takes the subjects' weights, shape (S,), as ``weights``; without, every subject counts
             fully.
-        shares: Whether `fit` takes, as ``made``, a dict of what it has computed for other models of the same scores,
-            weights and settings, and adds to it.
+        shares: Whether `fit` takes, as ``shared_fits``, a dict of its fits for other models of the same scores, weights
+            and settings, and adds to it.
+        measure: Name of the number that `fit` reports with each iteration.
     """
 
     name: str
@@ -98,3 +99,4 @@ class FitEngine:
     slow: bool = False
     weighted: bool = False
     shares: bool = False
+    measure: str = "largest change"

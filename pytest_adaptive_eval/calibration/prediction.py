@@ -57,9 +57,9 @@ class Designs(NamedTuple):
     Args:
         designs: Of `estimate` and `form` at each count.
         shift: Standard deviation of a subject's own shift by which the form is made.
-        apart: Choices without the families of one fold, by the subjects that are left. The errors of the chosen designs
-            are the smallest of many, so those of a new family are larger. A conformal table of families that chose
-            their own designs would cover too little.
+        apart: Choices without the families of one fold, by the remaining subjects. The errors of the chosen designs are
+            the smallest of many, so a new family has larger errors. A conformal table of families that chose their own
+            designs would cover too little.
     """
 
     designs: tuple[Design, ...]
@@ -69,7 +69,7 @@ class Designs(NamedTuple):
     def bank(self, fit: Calibration, responses: Responses, most: int | None = None) -> ItemBank:
         """Return a bank without texts, with the predictor of a fit to the responses; see `form_orders` for `most`.
 
-        Its designs are those that these responses chose, if a fold was left out of them.
+        If these responses leave out one fold, its designs are the ones that they chose.
         """
         chosen = self.apart.get(responses.subjects, self)
         [fitted] = fit_predictors(fit, responses, [chosen.shift], most)
@@ -234,12 +234,12 @@ def choose_designs(
                     totals = _interviewed(bank, predictors[0], first, tails, scores[tested], designs)
                 for design, estimates in zip(designs, totals, strict=True):
                     accuracies.setdefault((form_shift, design), np.empty((S, 2)))[tested] = estimates
-    apart = {}
+    by_subjects = {}
     for f, learn in enumerate(parts_of):
         others = fold != f
         of_others = {key: estimates[others] for key, estimates in accuracies.items()}
-        apart[learn.subjects] = _best(of_others, truth[others], learn.families, counts)
-    return _best(accuracies, truth, responses.families, counts)._replace(apart=apart)
+        by_subjects[learn.subjects] = _best(of_others, truth[others], learn.families, counts)
+    return _best(accuracies, truth, responses.families, counts)._replace(apart=by_subjects)
 
 
 class _Rated(NamedTuple):

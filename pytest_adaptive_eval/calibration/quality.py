@@ -341,7 +341,7 @@ def _unlinked(observed: Bools, items: Sequence[str]) -> list[str]:
     if len(parts) > 3:
         examples += f" and {len(parts) - 3} more"
     return [
-        f"its items fall into {len(parts)} parts that no subject has answered both of ({examples}), so "
+        f"its items fall into {len(parts)} parts, and no subject has answered items of two of them ({examples}), so "
         "their difficulties are not comparable: collect responses of some subjects to items of all parts, or "
         "calibrate each part by itself"
     ]
@@ -446,7 +446,7 @@ def _warnings(
         out.append(f"{few} of {counted(n, 'item')}: fewer than {FEW_SUBJECTS} subjects; the parameters are uncertain")
     if misfits > 0.1 * n:
         out.append(
-            f"{misfits} of {counted(n, 'item')}: not as the model has it (infit outside {number(INFIT[0], 1)} to "
+            f"{misfits} of {counted(n, 'item')}: misfit of the model (infit outside {number(INFIT[0], 1)} to "
             f"{number(INFIT[1], 1)})"
         )
     return tuple(out)
@@ -559,8 +559,8 @@ def choose_dimensions(
         by_dimensions[D] = loss
     weight = _held_out_weights(held_out, weights)
     means = {D: float((weight * loss).sum() / weight.sum()) for D, loss in by_dimensions.items()}
-    place = int(first_smallest(list(means.values())))
-    best = list(means)[place]
+    index = int(first_smallest(list(means.values())))
+    best = list(means)[index]
     gains = {D: _gain(by_dimensions[best], loss, weight) for D, loss in by_dimensions.items()}
     chosen = next(D for D, (gain, error) in gains.items() if gain <= error)
     return chosen, {D: round(mean, 4) for D, mean in means.items()}

@@ -53,35 +53,35 @@ class Recipe(FitSettings):
         scores: Array,
         progress: Progress | None = None,
         weights: Array | None = None,
-        made: dict[Any, Any] | None = None,
+        shared_fits: dict[Any, Any] | None = None,
     ) -> Calibration:
         """Calibrate from scores (S, n), NaN where missing, and optional weights of the subjects, shape (S,).
 
         An item that none of these subjects answered, as may happen in a part of sparse responses, gets the mean of the
-        others' parameters. `made` is a dict that recipes of other models share for the same scores and weights, see
+        others' parameters. `shared_fits` is a dict that recipes of other models share for equal scores and weights, see
         `FitEngine`.
         """
         answered = np.asarray(~np.isnan(scores).all(axis=0))
         if not answered.all():
-            return self(scores[:, answered], progress, weights, made).expand(answered)
+            return self(scores[:, answered], progress, weights, shared_fits).expand(answered)
         self.check_model()
         engine = ENGINES[self.engine]
         options: dict[str, Any] = {}
         if engine.weighted and weights is not None:
             options["weights"] = weights
-        if engine.shares and made is not None:
-            options["made"] = made
+        if engine.shares and shared_fits is not None:
+            options["shared_fits"] = shared_fits
         return engine.fit(scores, self, progress, **options)
 
     def fit_completely(
-        self, scores: Array, weights: Array | None = None, made: dict[Any, Any] | None = None
+        self, scores: Array, weights: Array | None = None, shared_fits: dict[Any, Any] | None = None
     ) -> Calibration:
         """Calibrate, and let Ctrl-C end more than the fit, since half a fit has no use here; see `__call__`.
 
         Raises:
             KeyboardInterrupt: The fit was interrupted.
         """
-        fit = self(scores, weights=weights, made=made)
+        fit = self(scores, weights=weights, shared_fits=shared_fits)
         if fit.interrupted:
             raise KeyboardInterrupt
         return fit

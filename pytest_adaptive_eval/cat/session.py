@@ -53,8 +53,8 @@ class Session:
         family: Number of claims for which denials are corrected, see `betting.decide`.
         baseline: Baseline of a paired gate. If it has scores for the whole bank, these predict the answers; otherwise
             its draws are repeated while they last.
-        earlier: Answers of an earlier subject, which predict those of this one. The seed must be one of its own for
-            them, see `claims.earlier`. A baseline takes their place.
+        earlier: Answers of an earlier subject, which predict the answers of this one. They need a seed of their own,
+            see `claims.earlier`. A baseline takes their place.
         decodings: Answers per score, if decisions allow for decoding noise, see `noise.allowed_variance`; 0 if they do
             not. With one answer per item they allow for the largest possible noise, see `noise.variance_bound`.
         designed: Whether to log the design of the draws, see `Proposal`, for design-based intervals and decisions.
@@ -321,7 +321,7 @@ class Session:
         while ahead.drawn < ahead.budget:
             ahead._draw(self.policy.batch)
         drawn = set(ahead.drawn_items.tolist())
-        return list(islice((place for place in range(len(self.bank)) if place not in drawn), most))
+        return list(islice((index for index in range(len(self.bank)) if index not in drawn), most))
 
     @property
     def drawn_items(self) -> Ints:
@@ -404,9 +404,9 @@ class Session:
             design[[0, 2, 3, 4, 5]] = np.nan
         return Proposal(items, design)
 
-    def _selector(self, place: int) -> Selector:
+    def _selector(self, position: int) -> Selector:
         """Return the selector of the item at a place."""
-        if place >= self.uniform_from:
+        if position >= self.uniform_from:
             return UNIFORM
         if self.assistance is not None:
             return self.assistance.first
@@ -539,9 +539,9 @@ class Session:
             raise ValueError(f"{k} scores for {self._designed - self.asked} items: ask() returns the next ones")
         new = slice(self.asked, self.asked + k)
         items, self._scores[:, new] = self._items[:, new], checked
-        for name, known in values.items():
-            missing = np.full((*self._scores.shape, known.shape[-1]), np.nan)
-            self._answers.setdefault(name, missing)[:, new] = known
+        for name, new_values in values.items():
+            missing = np.full((*self._scores.shape, new_values.shape[-1]), np.nan)
+            self._answers.setdefault(name, missing)[:, new] = new_values
         self._A[:, new] = self.bank.discrimination.take(items, axis=0)
         self._d[:, new] = self.bank.intercept.take(items)
         if self._c is not None:

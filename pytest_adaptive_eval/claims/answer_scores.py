@@ -59,12 +59,12 @@ class AnswerScores:
         return np.where(np.isnan(values), np.nan, np.abs(scores - float(self.opposite)))
 
     def _together(self, each: Array) -> Array:
-        """Return the score of each item by those of its answers; NaN with fewer than `k`, as of some baselines."""
-        place = np.arange(self.k)
+        """Return the score of each item from the scores of its answers; NaN with fewer than `k` answers."""
+        order = np.arange(self.k)
         answers = each.shape[-1]
         if answers < self.k:
             return np.full(each.shape[:-1], np.nan)
-        share = (np.maximum(each.sum(axis=-1)[..., None] - place, 0.0) / (answers - place)).prod(axis=-1)
+        share = (np.maximum(each.sum(axis=-1)[..., None] - order, 0.0) / (answers - order)).prod(axis=-1)
         return np.asarray(np.abs(share - float(self.complement)))
 
     def of(self, log: DesignLog) -> Array:
@@ -144,8 +144,8 @@ class PairedAnswerClaim(PairedClaim):
 
     def view(self, log: DesignLog) -> DesignLog:
         """Return the draws of the differences."""
-        own = self.scores.view(log)
-        return self.differences(own, log.down + log.up)
+        log_of_scores = self.scores.view(log)
+        return self.differences(log_of_scores, log.down + log.up)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,15 +168,15 @@ class MirroredClaim(Claim):
 
     def view(self, log: DesignLog) -> DesignLog:
         """Return the draws of the distances from 1."""
-        own = self.upper.view(log)
-        undrawn = own.size - np.arange(len(own))
+        log_of_scores = self.upper.view(log)
+        undrawn = log_of_scores.size - np.arange(len(log_of_scores))
         return replace(
-            own,
-            scores=1.0 - own.scores,
-            predictions=1.0 - own.predictions,
-            rest=undrawn - own.rest,
-            down=own.up,
-            up=own.down,
-            low=1.0 - own.high,
-            high=1.0 - own.low,
+            log_of_scores,
+            scores=1.0 - log_of_scores.scores,
+            predictions=1.0 - log_of_scores.predictions,
+            rest=undrawn - log_of_scores.rest,
+            down=log_of_scores.up,
+            up=log_of_scores.down,
+            low=1.0 - log_of_scores.high,
+            high=1.0 - log_of_scores.low,
         )

@@ -10,8 +10,8 @@ E, a prediction is a function of E and of the candidate's answers before the dra
 about the coming draws. An earlier run with the same seed would say much: its answers are known just for the items that
 come next, so the residual there is small, while the errors of the bank on all others stay in `rest`. Therefore the
 draws of an interview with predictions have a random stream of their own, by seed, name and a hash of the pairs of item
-and score (`EarlierAnswers.hash`): the numbers of that stream are independent of those that chose the items in E. The
-wealth is then a nonnegative supermartingale given E, for each E, and so on average (Ville 1939).
+and score (`EarlierAnswers.hash`): the numbers of that stream are independent of the numbers that chose the items in E.
+The wealth is then a nonnegative supermartingale given E, for each E, and so on average (Ville 1939).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RAREST, MOST = 1e-3, 0.5  #: Limits of the expected flip rate.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EarlierAnswers:
-    """Scores of an earlier subject, which predict those of a candidate.
+    """Scores of an earlier subject, which predict the scores of a candidate.
 
     Args:
         scores: Shape (n,). In [0, 1], in the bank's order; NaN where missing.
@@ -82,10 +82,10 @@ class EarlierAnswers:
         Returns:
             Shape (S, n).
         """
-        known = ~np.isnan(self.scores)
-        earlier = np.where(known, self.scores, 0.5)
+        is_known = ~np.isnan(self.scores)
+        earlier = np.where(is_known, self.scores, 0.5)
         scored = ~np.isnan(scores)
-        compared = scored & known[items]
+        compared = scored & is_known[items]
         right = earlier >= 0.5
         was_right = right[items]
         flipped = np.where(compared, np.abs(scores - earlier[items]), 0.0)
@@ -100,7 +100,7 @@ class EarlierAnswers:
             predictions.append(earlier * (1.0 - flips) + (1.0 - earlier) * flips)
         if model is not None:
             p = np.clip(model, RAREST, 1.0 - RAREST)
-            predictions = [np.where(known, prediction, p) for prediction in predictions]
+            predictions = [np.where(is_known, prediction, p) for prediction in predictions]
             odds = p / (1.0 - p)
             for agreement in AGREEMENT:  # the first is the bank's own prediction
                 moved = odds * np.exp(agreement * (2.0 * earlier - 1.0))

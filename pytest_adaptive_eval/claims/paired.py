@@ -126,9 +126,9 @@ class PairedClaim(Claim):
     def view(self, log: DesignLog) -> DesignLog:
         """Return the draws of the differences, with the bounds of the baseline's log, since the draws are the same."""
         assert self.baseline is not None
-        own = self.baseline.log
-        assert own is not None
-        return self.differences(log, (own.down + own.up)[: len(log)])
+        log_of_baseline = self.baseline.log
+        assert log_of_baseline is not None
+        return self.differences(log, (log_of_baseline.down + log_of_baseline.up)[: len(log)])
 
     def differences(self, log: DesignLog, reach: Array) -> DesignLog:
         """Return the draws of the differences.

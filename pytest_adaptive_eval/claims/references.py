@@ -71,9 +71,9 @@ def named_threshold(bank: ItemBank, name: str) -> ReferenceThreshold:
     if name not in bank.subjects:
         names = ", ".join(bank.subjects)
         raise ConfigError(f"the bank {bank.name!r} has no reference subject {name!r}; known are {names}")
-    place = bank.subjects.index(name)
-    _check_complete(bank, place)
-    return _checked(bank, ReferenceThreshold(*bank.accuracy_ranges[place], name))
+    index = bank.subjects.index(name)
+    _check_complete(bank, index)
+    return _checked(bank, ReferenceThreshold(*bank.accuracy_ranges[index], name))
 
 
 def _check_known(bank: ItemBank) -> None:
@@ -84,11 +84,11 @@ def _check_known(bank: ItemBank) -> None:
         )
 
 
-def _check_complete(bank: ItemBank, place: int) -> None:
-    low, high = bank.accuracy_ranges[place]
+def _check_complete(bank: ItemBank, index: int) -> None:
+    low, high = bank.accuracy_ranges[index]
     if high - low > MOST_MISSING + 1e-9:
         raise ConfigError(
-            f"{bank.subjects[place]!r} has no score on {high - low:.1%} of the bank {bank.name!r}, and a "
+            f"{bank.subjects[index]!r} has no score on {high - low:.1%} of the bank {bank.name!r}, and a "
             f"subject that lacks more than {MOST_MISSING:.0%} is not a threshold: record its other answers and "
             "calibrate again, or write at_least"
         )

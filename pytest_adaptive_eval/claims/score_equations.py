@@ -80,19 +80,19 @@ class ScoreEquations:
 
     def bound(self, part: int, side: Literal[1, -1], confidence: float) -> float:
         """Return the one-sided bound of a component: the lower one for side 1, the upper one for side -1."""
-        kept = float(self._estimate[part])
+        accepted = float(self._estimate[part])
         if len(self.log) == len(self.bank) and not np.isnan(self.log.scores).any() and not np.any(self.log.noise):
-            return kept
+            return accepted
         low, high = limits(self.bank)
         refused = float(low[part] if side > 0 else high[part])
         if not self.refuses(refused, part, side, confidence):
             return refused
-        while abs(kept - refused) > PRECISION:
-            middle = (kept + refused) / 2.0
+        while abs(accepted - refused) > PRECISION:
+            middle = (accepted + refused) / 2.0
             if self.refuses(middle, part, side, confidence):
                 refused = middle
             else:
-                kept = middle
+                accepted = middle
         return refused
 
     @cached_property
@@ -112,14 +112,14 @@ class ScoreEquations:
         start[part] = value
         nearest = fit(self.bank, self._filled, start, others)
         least = float(self.log_wealth(nearest[None], part, side, log_alpha)[0])
-        places = np.flatnonzero(others)
-        covariance = np.linalg.inv(information(self.bank, nearest)[np.ix_(places, places)])
+        free = np.flatnonzero(others)
+        covariance = np.linalg.inv(information(self.bank, nearest)[np.ix_(free, free)])
         spread = np.linalg.cholesky(covariance).T * math.sqrt(len(self.bank) / len(self.log))
-        for steps in _steps(len(places)):
+        for steps in _steps(len(free)):
             if least < -log_alpha:
                 return False
             points = np.tile(nearest, (POINTS, 1))
-            points[:, places] += steps @ spread
+            points[:, free] += steps @ spread
             wealths = self.log_wealth(np.clip(points, low, high), part, side, log_alpha)
             best = int(wealths.argmin())
             if wealths[best] < least:
@@ -200,10 +200,10 @@ class ScoreEquations:
         """
         log = self.log
         ratings = self.bank.leverage
-        left = len(self.bank) - np.arange(len(log))
+        remaining = len(self.bank) - np.arange(len(log))
         rated = ratings.sum() - ratings[log.items].cumsum() + ratings[log.items]
         by_rating = ratings[log.items] / rated
-        even = 1.0 / left
+        even = 1.0 / remaining
         draws = slice(log.take_all, None)
         spread = (even - by_rating)[draws]
         share = float(spread @ (log.propensities - by_rating)[draws]) / max(float(spread @ spread), 1e-300)
@@ -213,7 +213,7 @@ class ScoreEquations:
         inverses = []
         for first in range(0, len(log), BLOCK):
             if is_known:
-                inverse = 1.0 / (share / left[first] + (1.0 - share) * ratings / rated[first])
+                inverse = 1.0 / (share / remaining[first] + (1.0 - share) * ratings / rated[first])
             else:
                 inverse = np.full(len(self.bank), (log.down + log.up)[first : first + BLOCK].max())
             inverses.append(np.where(undrawn, inverse, 0.0))
@@ -236,8 +236,8 @@ def _wealth(gain: Array, limit: Array, variance: Array, ahead: Array, lacking: A
         lacking: Shape (R,). Logarithm of the wealth at which each bet alone decides.
     """
     squares = np.minimum(gain**2 / variance, LARGEST_SQUARE)
-    seen = PRIOR_SQUARES + np.arange(gain.shape[1])
-    scale = (PRIOR_SQUARES + squares.cumsum(axis=1) - squares) / seen
+    count = PRIOR_SQUARES + np.arange(gain.shape[1])
+    scale = (PRIOR_SQUARES + squares.cumsum(axis=1) - squares) / count
     sd = np.sqrt(variance * scale)
     share = HAZARD / ahead
     before = np.zeros(len(gain))

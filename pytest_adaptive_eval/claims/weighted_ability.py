@@ -63,10 +63,10 @@ def item_weights(log: DesignLog) -> Array:
     t = len(log)
     if t == log.size:
         return np.ones(t)
-    place = np.arange(t)
+    order = np.arange(t)
     draws = t - log.take_all
-    weights = (t - 1 - place + 1.0 / log.propensities) / draws
-    return np.where(place < log.take_all, 1.0, weights)
+    weights = (t - 1 - order + 1.0 / log.propensities) / draws
+    return np.where(order < log.take_all, 1.0, weights)
 
 
 def fit(bank: ItemBank, log: DesignLog, theta: Array, free: Bools) -> Array:
@@ -85,8 +85,8 @@ def fit(bank: ItemBank, log: DesignLog, theta: Array, free: Bools) -> Array:
     for _ in range(ITERATIONS):
         p = irt.probability(theta[None], slopes, intercepts)[0]
         gradient = slopes.T @ (weights * (log.scores - p)) - theta
-        held = (theta <= low) & (gradient < 0.0) | (theta >= high) & (gradient > 0.0)
-        moved = np.flatnonzero(free & ~held)
+        at_limit = (theta <= low) & (gradient < 0.0) | (theta >= high) & (gradient > 0.0)
+        moved = np.flatnonzero(free & ~at_limit)
         if not len(moved):
             break
         step = np.zeros(len(theta))

@@ -89,7 +89,7 @@ def facts(bank: ItemBank) -> Iterator[tuple[str, str]]:
             text = "no margin up to .4"
         else:
             text = f"a margin of {number(margin)} {meaning}"
-        yield "20% of it decides", f"{text}, in 4 of 5 runs"
+        yield "a fifth decides", f"{text}, in 4 of 5 runs"
 
 
 def _fit(bank: ItemBank) -> str:

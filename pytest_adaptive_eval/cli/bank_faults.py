@@ -60,19 +60,19 @@ def warnings(bank: ItemBank) -> Iterator[str]:
         yield f"it has ids alone, which a harness asks; {bank.report['ready']}"
     elif bank.report.get("textless"):
         yield "it has ids alone, which a harness asks: calibrate it with --items for other models"
-    found: dict[str, list[str]] = {}
+    ids_by_kind: dict[str, list[str]] = {}
     first: dict[int, str] = {}
     for item in bank.items:
         if item.meta.get("textless"):
             continue
         for kind in _kinds_of_doubt(item):
-            found.setdefault(kind, []).append(repr(item.id))
+            ids_by_kind.setdefault(kind, []).append(repr(item.id))
         asked = hash((item.prompt, str(item.messages), item.images, item.choices))
         if first.setdefault(asked, item.id) != item.id:
-            found.setdefault(_REPEATED, []).append(f"{item.id!r} like {first[asked]!r}")
-    for kind, ids in found.items():
-        subject, said = kind.split("|")
-        yield f"{counted(len(ids), subject)} {said.replace('SUCH', f'such as {ids[0]}')}"
+            ids_by_kind.setdefault(_REPEATED, []).append(f"{item.id!r} like {first[asked]!r}")
+    for kind, ids in ids_by_kind.items():
+        subject, predicate = kind.split("|")
+        yield f"{counted(len(ids), subject)} {predicate.replace('SUCH', f'such as {ids[0]}')}"
     if bank.report.get("trusted") is False:
         yield "the calibration failed its checks, and the bank was written by force"
 

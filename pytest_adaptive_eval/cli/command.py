@@ -19,7 +19,11 @@ _GROUPS = {
     "bank": (
         "show, check, compare, share or refine a bank",
         "Show, check, compare, share or refine banks.",
-    )
+    ),
+    "study": (
+        "repeat experiments of papers on recorded responses",
+        "Repeat experiments of the AutoJudger and M3-IRT papers on recorded responses, without a model.",
+    ),
 }
 
 

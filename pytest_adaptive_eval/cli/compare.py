@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.cli.options import PASSED, USAGE
-from pytest_adaptive_eval.cli.past_runs import open_run
+from pytest_adaptive_eval.cli.past_runs import NamedRuns
 from pytest_adaptive_eval.cli.screen import save, say, width
 from pytest_adaptive_eval.errors import ConfigError
 
@@ -39,9 +39,8 @@ def compare(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.reports.history import comparison_lines
 
     writes = {"--json": options.json}
-    runs = []
-    for name in options.compare:
-        runs.append(open_run(name, options.source, writes))
+    named = NamedRuns(options.source, writes)
+    runs = [named.open(name) for name in options.compare]
     if len(runs) != 2:
         return _compare_all(runs, options)
     before, after = runs

@@ -91,7 +91,7 @@ def _check_patterns(history: History, options: argparse.Namespace) -> None:
     if names and not any(history.evaluations(**patterns)):
         flags = " ".join(f"--{name} {pattern}" for name, pattern in patterns.items())
         raise ConfigError(
-            f"{flags}: nothing in {options.source} is like that, and nothing would be watched; its evaluations are "
+            f"{flags}: nothing in {options.source} matches, and nothing would be watched; its evaluations are "
             f"{', '.join(names[:10])}"
         )
 

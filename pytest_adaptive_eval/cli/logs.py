@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def add_ids_argument(add: Callable[..., object], texts: str) -> None:
     """Add the option that joins ids of the logs to the ids of `texts`."""
     text = (
-        f"joins ids of logs to those of {texts}: a prefix to strip, an expression whose group is kept, a field of the "
+        f"joins ids of logs to ids of {texts}: a prefix to strip, an expression whose group is kept, a field of the "
         "logs, question, or a file of both"
     )
     add("--ids", metavar="HOW", help=text)

@@ -193,9 +193,12 @@ def refuse(options: argparse.Namespace, names: Iterable[str], reason: str) -> No
 
 def spare(writes: Mapping[str, Path | None], inputs: Iterable[Path | str | None]) -> None:
     """Raise a ConfigError if an output, by its option in `writes`, is also an input."""
+    replaced = {flag: path for flag, path in writes.items() if path is not None and path.is_file()}
+    if not replaced:  # the inputs may be ten thousand records
+        return
     existing_inputs = [Path(path) for path in inputs if path is not None and Path(path).exists()]
-    for flag, path in writes.items():
-        if path is not None and path.is_file() and any(map(path.samefile, existing_inputs)):
+    for flag, path in replaced.items():
+        if any(map(path.samefile, existing_inputs)):
             raise ConfigError(f"{flag} {path} is a file that is read, and would be replaced: choose another name")
 
 

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -47,7 +48,7 @@ def no_runs_text(options: argparse.Namespace) -> str:
     """Return the reason why no run matches the patterns."""
     if set(history_patterns(options).values()) == {"*"}:
         return f"no run in {options.source} has an evaluation yet"
-    return f"no run in {options.source} is like that"
+    return f"no run in {options.source} matches"
 
 
 def open_history(source: Path, writes: Mapping[str, Path | None]) -> History:
@@ -61,15 +62,32 @@ def open_history(source: Path, writes: Mapping[str, Path | None]) -> History:
     return history
 
 
-def open_run(name: str, source: Path, writes: Mapping[str, Path | None]) -> RunRecord:
-    """Read the run of a path, an id or ``latest``, and refuse to overwrite it."""
-    from pytest_adaptive_eval.records.run_files import read_run
+class NamedRuns:
+    """Runs that a command line names.  The history is read once, at the first name that is not a path.
 
-    path = Path(name)
-    if path.suffix == ".json" or path.is_file():
-        spare(writes, [path])
-        return read_run(path)
-    return open_history(source, writes).find(name)
+    Args:
+        source: The history.
+        writes: Outputs of the command by option, which may replace neither a named record nor one of the history.
+    """
+
+    def __init__(self, source: Path, writes: Mapping[str, Path | None]) -> None:
+        self.source = source
+        self._writes = writes
+
+    @cached_property
+    def history(self) -> History:
+        """The history of the source; see `open_history`."""
+        return open_history(self.source, self._writes)
+
+    def open(self, name: str) -> RunRecord:
+        """Read the run of a path, an id or ``latest``."""
+        from pytest_adaptive_eval.records.run_files import read_run
+
+        path = Path(name)
+        if path.suffix == ".json" or path.is_file():
+            spare(self._writes, [path])
+            return read_run(path)
+        return self.history.find(name)
 
 
 def named_paths(record: RunRecord) -> list[str]:

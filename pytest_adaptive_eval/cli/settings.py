@@ -122,7 +122,7 @@ def given_settings(options: argparse.Namespace, *, files: bool = True) -> dict[s
     """Return the settings of the file and of ``--set``, which comes first; values of ``--set`` are texts.
 
     Args:
-        files: Whether those of the file count.
+        files: Whether the file's settings count.
     """
     data = {}
     path = getattr(options, "config", None)

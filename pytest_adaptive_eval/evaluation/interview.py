@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_adaptive_eval.banks.code import check_code_items
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.banks.ready import ready_name
+from pytest_adaptive_eval.banks.ready import missing_bank, ready_name
 from pytest_adaptive_eval.cat.policy import A2_JUDGER, FIXED_FORM, FORM, PAPERS, POLICIES, Policy
 from pytest_adaptive_eval.cat.selection import MODES, Selector
 from pytest_adaptive_eval.cat.selectors import SELECTORS, Random
@@ -175,6 +175,9 @@ def _selector(name: str, find_selector: Callable[[str], Selector | None]) -> Sel
     return selector
 
 
+#: Notes on a bank without parameters.
+UNCALIBRATED = "uncalibrated bank"
+UNIFORM = f"{UNCALIBRATED}, uniform draws"
 #: Keys of an evaluation that say how its items are presented.
 PRESENTATION_KEYS = ("ask", "template", "examples", "system")
 
@@ -277,8 +280,8 @@ class Interview(Evaluation):
         by_draws = any(condition.by_draws for condition in gates.conditions) or gates.undeclared
         if by_draws and interview._for_gates != interview.policy:
             note = (
-                f"{self._for_gates.floor:.0%} of the questions are drawn uniformly, since a gate is decided by the "
-                "draws; floor sets this share"
+                f"{100 * self._for_gates.floor:.0f} % of the questions are drawn uniformly, since a gate is decided by "
+                "the draws; floor sets this share"
             )
             repeat = None
             if "repeat" in self.written or self.samples > 1:
@@ -295,11 +298,11 @@ class Interview(Evaluation):
         if any(condition.measure.by_scores for condition in gates.conditions):
             return self
         policy = replace(self.policy, selector=SELECTORS["random"], floor=0.0, assisted=False, even_budget=False)
-        note = "questions are drawn uniformly, since no gate is on their scores, which alone the bank predicts"
+        note = "questions are drawn uniformly, since no gate is on their scores, and the bank predicts nothing else"
         return replace(self, policy=policy, notes=(*self.notes, note))
 
     def predictable(self, gates: GatePlan) -> bool:
-        """Whether answers of an earlier run may predict those of this one.
+        """Whether answers of an earlier run may predict the answers of this one.
 
         They do for a gate on the bank's sum of scores, unless another compares with a baseline, whose answers or draws
         the interview then follows.
@@ -315,9 +318,11 @@ class Interview(Evaluation):
         Draws of an uncalibrated bank lean to items whose prediction is unsure, if no selector is written.
         """
         policy = self.policy
+        notes = self.notes
         if not self.bank.calibrated and policy.stop == "decision" and "selector" not in self.written:
             policy = policy.by_predictions
-        return replace(self, predictions=earlier, stream=earlier.stream(self.stream), policy=policy)
+            notes = tuple(UNCALIBRATED if note == UNIFORM else note for note in notes)
+        return replace(self, predictions=earlier, stream=earlier.stream(self.stream), policy=policy, notes=notes)
 
     def _with_needed_budget(self, gates: GatePlan) -> Interview:
         """Return the interview with the budget that its gates need, where none is written and they need more."""
@@ -405,7 +410,7 @@ class Interview(Evaluation):
 
     @property
     def _earlier(self) -> EarlierAnswers | None:
-        """Scores that predict those of this interview."""
+        """Scores that predict the scores of this interview."""
         if self.predictions is None:
             return None
         return self.predictions.on(self.bank)
@@ -640,7 +645,7 @@ class _Assembly(NamedTuple):
         if (existing := find_input(Path(path).expanduser(), folders)) is not None:
             return existing
         paths = dict.fromkeys(str(folder / Path(path).expanduser()) for folder in folders)
-        raise ConfigError(f"no bank at {' or '.join(paths)}: give a folder NAME.bank or a JSONL file of items")
+        raise ConfigError(missing_bank(list(paths)))
 
     def judge(self) -> Judge | None:
         """Return the judge that grades the answers, which is loaded at its first judgment."""
@@ -820,7 +825,7 @@ def bank_notes(bank: ItemBank, selector: str, *, climbed: bool) -> list[str]:
     for level, count in bank.report.get("repeated", {}).items():
         notes.append(f"{counted(count, 'question')} of level {level} repeat others: the task has no more")
     if not bank.calibrated and not climbed:
-        return ["uncalibrated bank, uniform draws" if selector == "random" else "uncalibrated bank", *notes]
+        return [UNIFORM if selector == "random" else UNCALIBRATED, *notes]
     if "ready" in bank.report:
         notes.append(f"ready bank: {bank.report['ready']}")
     if bank.report.get("trusted") is False:

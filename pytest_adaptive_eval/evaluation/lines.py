@@ -19,7 +19,7 @@ _TEXT = re.compile(r"""(\"{3}|'{3}).*?(?:\1|$)|"(?:[^"\\]|\\.)*"|'[^']*'|#.*""")
 
 @dataclass(slots=True)
 class Lines:
-    """Line of a table or a key, from 1, and those of what is in it; the tables of a list are called 1, 2, ..."""
+    """Line of a table or a key, from 1, and lines of its content; the tables of a list are called 1, 2, ..."""
 
     line: int = 0
     keys: dict[str, Lines] = field(default_factory=dict)

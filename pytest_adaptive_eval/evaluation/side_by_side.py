@@ -37,15 +37,15 @@ def variants(evaluation: TomlEval, models: Sequence[str]) -> Iterator[TomlEval]:
         yield evaluation
         return
     with spec.located():
-        for one, several in (("model", named if not models else ()), ("template", templates)):
-            if several and one in spec.data:
-                raise ConfigError(f"{one} and {one}s exclude each other: write all of them into {one}s")
+        for key, several in (("model", named if not models else ()), ("template", templates)):
+            if several and key in spec.data:
+                raise ConfigError(f"{key} and {key}s exclude each other: write all of them into {key}s")
     rest = {}
     for key, value in spec.data.items():
         if key not in ("models", "templates"):
             rest[key] = value
     chosen_pairs = product(_labelled(named), _labelled(templates))
-    for place, ((model, of_model), (template, of_template)) in enumerate(chosen_pairs, 1):
+    for number, ((model, of_model), (template, of_template)) in enumerate(chosen_pairs, 1):
         label = "-".join(filter(None, [of_model, of_template]))
         chosen = {}
         for name, value in (("model", model), ("template", template)):
@@ -53,7 +53,7 @@ def variants(evaluation: TomlEval, models: Sequence[str]) -> Iterator[TomlEval]:
                 chosen[name] = value
         data: dict[str, Any] = {**rest, **chosen, "name": f"{spec.name}-{label}"}
         # names that a person gives stay while checkpoints change, and those of files do not
-        series = f"{spec.name}-{label if isinstance(named, Mapping) else place}"
+        series = f"{spec.name}-{label if isinstance(named, Mapping) else number}"
         yield replace(evaluation, spec=replace(spec, data=data, group=spec.name, variant=label, series=series))
 
 

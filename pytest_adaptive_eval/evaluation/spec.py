@@ -78,7 +78,7 @@ def _families() -> Mapping[str, TaskFamily]:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where a kind looks: folders of relative paths, in order, task families, banks and selectors.
+    """Sources of an evaluation: folders of relative paths, in order, task families, banks and selectors.
 
     Args:
         read: Reads a bank.
@@ -114,8 +114,8 @@ class EvalSpec:
     """One evaluation as written by the user, an interview unless `kind` is another; paths are relative to `base`.
 
     Args:
-        lines: Those of its keys in a TOML file, whose line `where` then ends with.
-        group, variant: Name of the evaluation of which this is the interview of one model or prompt, and which it is.
+        lines: Lines of its keys in a TOML file, whose line `where` then ends with.
+        group, variant: Name of an evaluation of several models or prompts, and the one that this interview asks.
         series: Its name with the place or the given name of its model, the same for other checkpoints.
 
     Raises:

@@ -19,7 +19,7 @@ MILLION, CHARACTERS, SAMPLE = 1_000_000, 4, 40
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What calls cost, and what an interview may spend.
+    """Cost of calls, and limits on what an interview may spend.
 
     Args:
         tokens: Most tokens, of prompts and answers together.

@@ -30,7 +30,7 @@ AUTOJUDGER = "autojudger"  #: The selector that is led by an interviewer.
 _SUFFIXES = (".bank", ".jsonl", ".items")  #: Of a bank's file, left out of names.
 
 
-_UNANSWERED_GONE = "an answer that is empty, refused or cut is graded as it stands, and no text is a wrong answer"
+_UNANSWERED_GONE = "an answer that is empty, refused or cut is graded as it is, and no text is a wrong answer"
 
 
 class PriceTable(Table, frozen=True, kw_only=True):
@@ -210,7 +210,7 @@ class EvalTable(Table, frozen=True, kw_only=True):
         interview: Settings of the selector autojudger.
         batch: Items drawn and answered together.
         seed: Seed of every draw.
-        predict_from: Earlier run whose answers predict those of this one, for gates on accuracy: auto, the baseline
+        predict_from: Earlier run that predicts the answers of this one, for gates on accuracy: auto, the baseline
             that the options name; history, the newest run of another subject in the run folder; a file as of a
             baseline; or bank, for none.
         price: Prices of the subject's tokens, and what may be spent.

@@ -140,8 +140,12 @@ def read_toml(path: Path, kinds: Loaders | None = None) -> TomlFile:
     """
     text, data = parse_toml(path)
     if unknown := sorted(set(data) - {"eval", "run"}):
-        refuse_gone_setting(unknown[0], f"{path}:{read_lines(text).at(unknown[0], '1').line}")
-        raise ConfigError(f"{path}: unknown table {unknown[0]!r}; evaluations are tables [[eval]]")
+        where = f"{path}:{read_lines(text).at(unknown[0], '1').line}"
+        refuse_gone_setting(unknown[0], where)
+        raise ConfigError(
+            f"{where}: unknown table {unknown[0]!r}; write evaluations as [[eval]], and a gate below its evaluation as "
+            "[[eval.gate]]"
+        )
     if "run" in data:
         required = _required(data["run"], path)
     else:

@@ -42,10 +42,10 @@ def judge_claim(
         missing: Note on answers without a value, in place of that on answers without a score.
     """
     if condition.kind == "at_most":  # the claim is on distances from 1, and guessing helps nobody to low scores
-        shown, guessing = to_unit, None
+        to_metric, guessing = to_unit, None
 
         def to_unit(score: float) -> float:
-            return shown(1.0 - score)
+            return to_metric(1.0 - score)
 
     (claim,) = condition.claims(result.bank, result.baselines)
     log = claim.view(result.log)

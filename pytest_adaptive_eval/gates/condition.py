@@ -17,7 +17,7 @@ from pytest_adaptive_eval.gates.metrics import REGISTERED, load_metric, metric_n
 from pytest_adaptive_eval.gates.verdict import AT_MOST, CORRECTED, Outcome, Verdict
 from pytest_adaptive_eval.gone import refuse_gone_setting
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.text import number
+from pytest_adaptive_eval.text import number, similar
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.cat.policy import Policy
@@ -197,8 +197,8 @@ def find_metric(name: str, *, recorded: bool = False) -> Metric[Any]:
             of_field: Metric[Any] = recorded_metric(name)
             return of_field
         raise ConfigError(
-            f"metric {name!r} is not known; use {', '.join(metric_names())}, or a field that tests record, with within "
-            "or cap"
+            f"metric {name!r} is not known; {similar(stem, metric_names())}use {', '.join(metric_names())}, or a field "
+            "that tests record, with within or cap"
         ) from None
     if dot:
         return metric.component(component)
@@ -491,13 +491,13 @@ def _decide_lower(
     return replace(verdict, outcome=outcome, interval=interval)
 
 
-def decide_by_confidence(verdict: Verdict, condition: Condition, fact: str, held: float, refused: float) -> Verdict:
+def decide_by_confidence(verdict: Verdict, condition: Condition, fact: str, holds: float, refused: float) -> Verdict:
     """Return the verdict of a rank or a comparison, by the confidences with which it holds and does not."""
     required = condition.probability
     outcome = Outcome.INCONCLUSIVE
-    if held >= required:
+    if holds >= required:
         outcome = Outcome.PASS
     elif refused >= required:
         outcome = Outcome.FAIL
-    stated = f"{fact} with confidence {number(held)}, {number(required, 2)} required"
+    stated = f"{fact} with confidence {number(holds)}, {number(required, 2)} required"
     return replace(verdict, outcome=outcome, stated=stated)

@@ -1,4 +1,4 @@
-"""Intervals on questions like those of a bank all of whose items were asked."""
+"""Intervals on questions like the questions of a bank, after all of its items were asked."""
 
 from __future__ import annotations
 

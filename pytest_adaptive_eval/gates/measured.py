@@ -55,7 +55,7 @@ class AnswerMetric(Metric[SessionResult]):
 
     @property
     def falls(self) -> bool:
-        """Whether lower values are better: those of a mean."""
+        """Whether lower values are better, as with a mean."""
         return self.scores is not None and self.scores.cap is not None
 
     def quantity(self, condition: Condition) -> str:
@@ -130,15 +130,15 @@ class Measured(AnswerMetric):
 
     def bounded(self, within: float | None, cap: float | None) -> Measured:
         """Return the metric with one of the two bounds."""
-        shown = self.name.replace("_", " ")
+        label = self.name.replace("_", " ")
         scores = AnswerScores(self.name, within, cap)
         if within is not None and cap is not None:
             raise ConfigError(f"metric {self.name}: within and cap exclude each other: {self.lacks}")
         if within is not None:
-            words = f"share of {shown} within {within:g}"
+            words = f"share of {label} within {within:g}"
             return Measured(self.name, self.description, self.unit, scores, words=words)
         if cap is not None:
-            return Measured(self.name, self.description, self.unit, scores, cap, f"mean {shown} cut at {cap:g}")
+            return Measured(self.name, self.description, self.unit, scores, cap, f"mean {label} cut at {cap:g}")
         return self
 
 

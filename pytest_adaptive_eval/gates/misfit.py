@@ -83,8 +83,8 @@ def person_fit(bank: ItemBank, log: DesignLog, theta: list[float]) -> PersonFit:
 def refitted_projection(bank: ItemBank, log: DesignLog, theta: list[float]) -> tuple[float, float]:
     """Return the accuracy of a subject that the bank's model does not describe, and its standard error.
 
-    All answers count with their scores, and predictions that fit them better than the bank's, see `refitted`, are those
-    of the other items. The error is that of as many uniform draws, with the variance of the answers about the
+    Answered items count with their scores. The other items count with predictions that fit the answers better than the
+    bank's, see `refitted`. The error is the one of as many uniform draws, with the variance of the answers about the
     predictions.
     """
     items = log.items[None]

@@ -235,7 +235,7 @@ def outlook_sentence(
     """Return a gate's probability of a verdict within its budget, with a warning if it is below one half.
 
     The first `must_pass` items of the budget are not drawn, so they move no bet. The answers of an `earlier` run
-    predict those of a threshold.
+    predict the answers that a gate with a threshold asks for.
     """
     forecast = []
     if earlier is not None:
@@ -250,14 +250,14 @@ def outlook_sentence(
     worst = min(forecast, key=lambda outlook: outlook.chance(drawn))
     chance = worst.chance(drawn)
     if condition.kind == "not_worse_than":
-        case = f"if it is as good as {condition.name} and {FLIPS:.0%} of the answers differ"
+        case = f"if it is as good as {condition.name} and {100 * FLIPS:.0f} % of the answers differ"
     else:
         case = f"if the truth is {condition.measure.distance(PLANNING_MARGIN)} away"
         if earlier is not None:
-            case += f" and {FLIPS:.0%} of the answers differ from the earlier run's"
+            case += f" and {100 * FLIPS:.0f} % of the answers differ from the earlier run's"
     text = (
-        f"{name}: {condition.quantity} {condition.requirement}: {chance:.0%} chance of a verdict within {budget} of "
-        f"{len(bank)} questions {case}, {worst.expected + must_pass:.0f} expected"
+        f"{name}: {condition.quantity} {condition.requirement}: {100 * chance:.0f} % chance of a verdict within "
+        f"{budget} of {len(bank)} questions {case}, {worst.expected + must_pass:.0f} expected"
     )
     if must_pass:
         text += f", including {must_pass} that must pass and come first"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from html import escape
-from typing import Any, Literal, Self
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 
@@ -162,6 +162,13 @@ class BoundMetric(NoVerdict):
         """Return a component, such as ``ability["cross"]``, on a bank that is administered in formats."""
         find_metric(self.name).component(component)
         return BoundMetric(f"{self.name}.{component}", self.result)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse a number of the metric by hand, such as ``estimate``: a verdict has it with its error."""
+        raise AttributeError(
+            f"{self!r} has no {name!r}; judge it, as by .at_least(0.6), and read estimate and bounds from the "
+            "verdict's interval"
+        )
 
     def __repr__(self) -> str:
         return f"{self.name} of {self.result.name}"
@@ -376,7 +383,7 @@ class Result(NoVerdict):
         baseline = self.baselines[condition.name]
         difference = self.difference or self._independent_difference
         if fault := baseline.error or baseline.unsure:
-            return with_note(verdict, f"the baseline {condition.name} carries no claim: {fault}")
+            return with_note(verdict, f"the baseline {condition.name} supports no claim: {fault}")
         try:
             return decide_by_bounds(
                 verdict,
@@ -396,7 +403,7 @@ class Result(NoVerdict):
             other = baseline.candidate
         index = baseline.subjects.index(other)
         if metric not in baseline.quantities or not baseline.quantities[metric].known(index):
-            raise EstimationError(f"the baseline knows no {metric} of {other}")
+            raise EstimationError(f"the baseline has no {metric} of {other}")
         return (
             self.quantities[metric]
             .interval(self.subjects.index(subject), confidence)
@@ -409,8 +416,8 @@ class Result(NoVerdict):
             other = self.subjects.index(condition.name)
             value, other_value = (number(float(measured.values[n])) for n in (index, other))
             fact = f"{quantity} ({value}) above {condition.name} ({other_value})"
-            held, refused = measured.above(index, other), measured.above(other, index)
-            return decide_by_confidence(verdict, condition, fact, held, refused)
+            confirmed, refused = measured.above(index, other), measured.above(other, index)
+            return decide_by_confidence(verdict, condition, fact, confirmed, refused)
         unknown = []
         for n, name in enumerate(self.subjects):
             if not measured.known(n):
@@ -730,26 +737,26 @@ class SessionResult(Result):
         )
 
 
-def above_floor(result: SessionResult, condition: Condition, undecided: Verdict, found: Verdict) -> Verdict:
+def above_floor(result: SessionResult, condition: Condition, undecided: Verdict, verdict: Verdict) -> Verdict:
     """Return a verdict; INCONCLUSIVE in place of PASS where the answers to other questions might meet the condition.
 
     Args:
         undecided: Verdict without outcome, interval and own notes, see `Metric.judge`.
-        found: Verdict on the model's own answers.
+        verdict: Verdict on the model's own answers.
     """
     measure = condition.measure
     of_scores = measure.by_scores and not measure.by_levels and condition.kind != "at_most"
-    if found.outcome is not Outcome.PASS or not result.floor or not of_scores:
-        return found
-    places, scores = np.array(result.floor).T
+    if verdict.outcome is not Outcome.PASS or not result.floor or not of_scores:
+        return verdict
+    items, scores = np.array(result.floor).T
     answers = {}
     for name, values in result.log.answers.items():
         answers[name] = np.repeat(scores[:, None], values.shape[-1], axis=1)
-    draws = replace(uniform_draws(scores, result.log.size), items=places.astype(np.int64), answers=answers)
+    draws = replace(uniform_draws(scores, result.log.size), items=items.astype(np.int64), answers=answers)
     others = replace(result, log=draws, floor=(), chance=None, planned=(), family=0)
     judged = Result._by_metric(others, replace(condition, method="draws"), undecided)
     if judged.outcome is Outcome.FAIL or judged.interval is None:
-        return found
-    what = f"{number(judged.interval.estimate, 2)} is what other questions' answers get, at most "
-    what += f"{number(judged.interval.high, 2)} at this confidence"
-    return with_note(found, what, Outcome.INCONCLUSIVE)
+        return verdict
+    reason = f"{number(judged.interval.estimate, 2)} is what other questions' answers get, at most "
+    reason += f"{number(judged.interval.high, 2)} at this confidence"
+    return with_note(verdict, reason, Outcome.INCONCLUSIVE)

@@ -138,7 +138,7 @@ class Verdict:
 
     @property
     def claim(self) -> str:
-        """What was found and what is required, without the outcome."""
+        """Measured value and requirement, without the outcome."""
         if self.stated or self.interval is None:
             return self.stated or f"{self.metric} {self.requirement} required"
         i = self.interval

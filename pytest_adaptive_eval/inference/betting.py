@@ -188,7 +188,7 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
     With m draws left to the horizon, each of variance v, the bet assumes the distance ``sqrt(HAZARD (x + HALF) v / m)``
     at which m draws are likely to bring the x nats of wealth that it still lacks for a decision of its own. So it risks
     more when it is behind than when it is ahead, like a test of that fixed size with looks (O'Brien and Fleming 1979).
-    Where the first distance would be below `NEAREST` units, the horizon leaves time enough, and there is no such bet.
+    Where the first distance would be below `NEAREST` units, the horizon leaves time enough, and the bet is left out.
     In an interview that ends at its horizon whatever the answers (`DesignLog.fixed`), all of the wealth aims at it.
 
     The wealth is a nonnegative supermartingale like that of the others: the stake follows from the horizon, the
@@ -240,12 +240,12 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
 
 def draws_ahead(log: DesignLog) -> Array:
     """Return how many draws from an endless bank inform as much as those left to the next horizon, shape (t,)."""
-    place = np.arange(len(log))
+    order = np.arange(len(log))
     horizons = np.array(log.horizons)
-    aim = horizons[np.minimum(horizons.searchsorted(place, side="right"), len(horizons) - 1)]
-    items_left = log.size - place
+    aim = horizons[np.minimum(horizons.searchsorted(order, side="right"), len(horizons) - 1)]
+    items_left = log.size - order
     end = np.maximum(log.size - aim, ROUNDING)
-    return np.asarray(np.where(place < aim, items_left * (aim - place) / end, np.inf))
+    return np.asarray(np.where(order < aim, items_left * (aim - order) / end, np.inf))
 
 
 def _growing(
@@ -280,8 +280,8 @@ def _at_budget(
 ) -> Array:
     """Return the logarithm of the wealth of bets on a budget of uniform draws, 0 before they begin.
 
-    Up to `Tuned.start` the bets are those of the exact test of right and wrong answers, see
-    `sampling.wealth_of_exact_test`. From there on predictions reduce the variance. With m draws left, and x the nats of
+    Up to `Tuned.start` the bets equal the exact test of right and wrong answers, see `sampling.wealth_of_exact_test`.
+    From there on predictions reduce the variance. With m draws left, and x the nats of
     wealth still lacking, the bet on a right answer of chance p assumes p' at the distance of Bernoulli draws, ``4 (asin
     sqrt p' - asin sqrt p)^2 = HAZARD (x + HALF) / m``. With predictions, both outcomes are nearer to 0, by the root of
     the variance's share that these leave.
@@ -291,14 +291,14 @@ def _at_budget(
         gain, limit: Shape (..., t). Gain of a draw per stake, and largest stake.
     """
     log, start = tuning.log, tuning.start
-    place = np.arange(len(log))
+    order = np.arange(len(log))
     if len(log) == log.horizon:
         start = np.minimum(start, log.horizons[0])
         first = wealth_of_exact_test(log, start, np.asarray(refuted), side, 1.0 - claim.confidence)[..., None]
     else:
         start, first = np.full(start.shape, log.take_all), np.zeros((*start.shape, 1))
     begins = start[..., None]
-    items_left = log.size - place
+    items_left = log.size - order
     chance = np.clip((refuted - log.before) / items_left, ROUNDING, 1.0 - ROUNDING)
     if side < 0:
         chance = 1.0 - chance
@@ -312,8 +312,8 @@ def _at_budget(
         return np.minimum((np.sin(assumed) ** 2 - chance) / per_stake, limit)
 
     key = (side, claim.total, claim.confidence)
-    path = _growing(log, key, np.where(place >= begins, gain, 0.0), stakes, first)
-    return np.asarray(np.where(place >= begins - 1, path, 0.0))
+    path = _growing(log, key, np.where(order >= begins, gain, 0.0), stakes, first)
+    return np.asarray(np.where(order >= begins - 1, path, 0.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,10 +138,10 @@ class Conformal:
             return 1.0 / np.array(self.sizes)
         return np.ones(len(self.errors))
 
-    def confidence(self, wanted: float = 0.95) -> float:
-        """Return the highest confidence of each bound, at most `wanted`, that the families can give; see `percent`."""
-        if self.families >= subjects_needed(wanted):
-            return wanted
+    def confidence(self, most: float = 0.95) -> float:
+        """Return the highest confidence of each bound, at most `most`, that the families can give; see `percent`."""
+        if self.families >= subjects_needed(most):
+            return most
         return 0.5 + percent(self.families) / 200.0
 
     @property

@@ -52,7 +52,7 @@ def evidence_of_fall(values: Sequence[float], errors: Sequence[float], horizon: 
     weights = np.array(errors[:horizon], dtype=np.float64) ** -2.0
     falls = horizon - 1
     ratios = np.zeros(falls)  # entry k: of a fall from measurement k + 1 on, from 0
-    found = Evidence([], [])
+    evidence = Evidence([], [])
     for n in range(len(x)):
         before = weights[:n].cumsum()
         if n:
@@ -60,6 +60,6 @@ def evidence_of_fall(values: Sequence[float], errors: Sequence[float], horizon: 
             residual = (x[n] - weights[:n] @ x[:n] / before[-1]) / spread
             change = ASSUMED / np.sqrt(weights[:n]) * before / before[-1] / spread
             ratios[:n] -= change * residual + change**2 / 2.0
-        found.logarithm.append(float(np.logaddexp.reduce(ratios)) - math.log(falls))
-        found.since.append(int(ratios[:n].argmax()) + 1 if n else 0)
-    return found
+        evidence.logarithm.append(float(np.logaddexp.reduce(ratios)) - math.log(falls))
+        evidence.since.append(int(ratios[:n].argmax()) + 1 if n else 0)
+    return evidence

@@ -186,7 +186,7 @@ def _checked(accuracies: ArrayLike) -> Array:
     if not len(references) or not np.isfinite(references).all():
         raise EstimationError(
             f"{len(references)} accuracies of reference subjects: at least one is needed, and all must be finite; "
-            "calibrate the bank again, so that it keeps them"
+            "calibrate the bank again to keep them"
         )
     return references
 

@@ -51,13 +51,13 @@ def wealth_of_exact_test(log: DesignLog, count: Ints, total: Array, side: Litera
         side: See `betting.log_wealth`.
         alpha: Error rate of the test.
     """
-    known = log.take_all
+    taken = log.take_all
     size = log.size - log.take_all
     planned = log.horizons[0] - log.take_all
     sums = np.concatenate([np.zeros((*count.shape, 1)), log.scores.cumsum(axis=-1)], axis=-1)
-    right = np.take_along_axis(sums, count[..., None], axis=-1)[..., 0] - sums[..., known]
-    most = total.reshape(total.shape[:-1]) - sums[..., known]
-    drawn = count - known
+    right = np.take_along_axis(sums, count[..., None], axis=-1)[..., 0] - sums[..., taken]
+    most = total.reshape(total.shape[:-1]) - sums[..., taken]
+    drawn = count - taken
     if side < 0:
         right = drawn - right
         most = size - most

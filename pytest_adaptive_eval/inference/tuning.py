@@ -49,16 +49,16 @@ def tuned(log: DesignLog) -> Tuned:
     Args:
         log: Tunable, see `is_tunable`, with every missing score filled.
     """
-    place = np.arange(len(log))
-    left = log.size - place
-    drawn = place >= log.take_all
+    order = np.arange(len(log))
+    remaining = log.size - order
+    drawn = order >= log.take_all
     scores = np.where(drawn, log.scores, 0.0)
-    average = log.rest / left
-    seen = np.maximum(place - log.take_all, 0)
-    mean = (_before(scores) + 2.0 * average) / (seen + 2.0)
+    average = log.rest / remaining
+    answered = np.maximum(order - log.take_all, 0)
+    mean = (_before(scores) + 2.0 * average) / (answered + 2.0)
     deviation = np.where(drawn, log.predictions - average, 0.0)
     # of the predictions over the items not yet drawn
-    spread = np.maximum(average * (1.0 - average) - log.variance / left**2, 0.0)
+    spread = np.maximum(average * (1.0 - average) - log.variance / remaining**2, 0.0)
     related = _before(deviation * (log.scores - mean))
     reliance = np.clip(related / np.maximum(_before(deviation**2) + WORTH * spread, 1e-12), 0.0, 1.0)
     prior = WORTH * mean * (1.0 - mean)
@@ -66,12 +66,12 @@ def tuned(log: DesignLog) -> Tuned:
     residual = np.where(drawn, (log.scores - mean - reliance * deviation) ** 2, 0.0)
     unexplained = (prior + _before(residual)) / (prior + _before(plain))
     helpful = drawn & (unexplained < HELPFUL - FEW / max(log.horizon - log.take_all, 1))
-    mean_down = left * average
-    mean_up = left * (1.0 - average)
+    mean_down = remaining * average
+    mean_up = remaining * (1.0 - average)
     tuned_log = replace(
         log,
         predictions=average + reliance * deviation,
-        variance=unexplained * average * (1.0 - average) * left**2,
+        variance=unexplained * average * (1.0 - average) * remaining**2,
         down=mean_down + reliance * (log.down - mean_down),
         up=mean_up + reliance * (log.up - mean_up),
     )

@@ -419,22 +419,22 @@ class AutoJudgerInterview:
         self._unsorted = remaining
 
     def _profile(self, subject: int) -> DimensionProfile:
-        """Return a subject's abilities by category; an unsorted question has those of the closest asked one."""
+        """Return a subject's abilities by category. An unsorted question has the category of its closest asked one."""
         bank = self.bank
         names = tuple(dict.fromkeys(name for names in self._categories.values() for name in names))
-        places = {name: place for place, name in enumerate(names)}
+        columns = {name: column for column, name in enumerate(names)}
         membership = np.zeros((len(bank), len(names)))
         for item, categories in self._categories.items():
             for name in set(categories):
-                membership[item, places[name]] = 1.0 / len(set(categories))
+                membership[item, columns[name]] = 1.0 / len(set(categories))
         unsorted = np.asarray(~membership.any(axis=1))
         asked = self._asked[subject]
-        known = ~unsorted[asked]  # a question that was asked last may not be sorted yet
-        asked = asked[known]
+        is_sorted = ~unsorted[asked]  # a question that was asked last may not be sorted yet
+        asked = asked[is_sorted]
         membership[unsorted] = membership[self._distances.closest[subject, unsorted]]
         guessing = None if bank.asymptote is None else bank.asymptote[asked]
         estimate = estimate_profile(
-            self._scores[subject][known],
+            self._scores[subject][is_sorted],
             bank.discrimination[asked, 0],
             bank.intercept[asked],
             guessing,

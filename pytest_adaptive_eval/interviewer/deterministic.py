@@ -146,7 +146,7 @@ def _coverage(chosen: Candidate, counts: Sequence[int], index: int, memory: Memo
     if counts[index] == least:
         return f"{name} was asked least {share}"
     if counts[index] == min(counts) < max(counts):
-        return f"{name} was asked less than what else was at hand {share}"
+        return f"{name} was asked less than the other candidates {share}"
     return ""
 
 
@@ -164,4 +164,4 @@ def _difficulty(chosen: Candidate, candidates: Sequence[Candidate], ability: flo
         return ""
     if ability is None:
         return f"the chance of a right answer is {chosen.probability:.0%}"
-    return f"its difficulty {chosen.difficulty:.1f} is the nearest at hand to the ability {ability:.1f}"
+    return f"its difficulty {chosen.difficulty:.1f} is the nearest to the ability {ability:.1f}"

@@ -63,7 +63,7 @@ def read_object(text: str, keys: Sequence[str] = ()) -> Mapping[str, Any]:
             start = start + 1
     if not objects:
         raise Unreadable("no-json", "it has no JSON object")
-    with_key = (found for found in reversed(objects) if not found.keys().isdisjoint(keys))
+    with_key = (candidate for candidate in reversed(objects) if not candidate.keys().isdisjoint(keys))
     return next(with_key, objects[-1])
 
 

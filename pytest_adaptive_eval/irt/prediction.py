@@ -124,7 +124,7 @@ class Predictor:
         if not (fits and finite and np.array_equal(np.sort(self.order), np.arange(n))):
             raise ValueError(
                 f"residuals of shape {self.residuals.shape} for {n} items; they or the levels are not finite, or the "
-                "form's order is no permutation of the items"
+                "form's order does not have each item once"
             )
         digest = hashlib.sha256(repr([design.to_json() for design in self.designs]).encode())
         for array, kind in ((self.residuals, "<f4"), (self.level, "<f4"), (self.order, "<i4")):

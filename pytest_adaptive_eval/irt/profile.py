@@ -64,8 +64,8 @@ def estimate_profile(scores: Array, a: Array, d: Array, c: Array | None, members
     for i, spread in enumerate(SPREADS):
         estimator = MAP(sd=spread, general_sd=WIDE)
         start = estimator.prior(1, size + 1)
-        found = estimator.estimate(scores[None], slopes[None], d[None], guessing, start)
-        theta, covariance = found.theta, found.covariance[0]
+        estimate = estimator.estimate(scores[None], slopes[None], d[None], guessing, start)
+        theta, covariance = estimate.theta, estimate.covariance[0]
         z = irt.logits(theta, slopes, d)[:, scored]
         guesses = None if c is None else c[scored]
         likelihood = float(irt.log_likelihood(scores[scored], z, guesses)[0])

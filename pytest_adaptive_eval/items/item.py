@@ -15,6 +15,7 @@ from pytest_adaptive_eval.errors import BankError, Unscored
 from pytest_adaptive_eval.items.graders.kind import GraderKind, grader_kinds
 from pytest_adaptive_eval.items.likelihood import TEXT_SCORINGS, Continuation, LikelihoodResult, LikelihoodScoring
 from pytest_adaptive_eval.items.reading.choice import choice_of
+from pytest_adaptive_eval.text import similar
 from pytest_adaptive_eval.worker import WorkerFault
 
 #: Characters of all further prompts together, so that a transcript keeps room for the answers.
@@ -302,7 +303,8 @@ class Item:
                 "plugin, install or load that"
             )
         raise BankError(
-            f"item {self.id!r}: grader {self.grader!r} is not known; use one of {', '.join(kinds)} or "
+            f"item {self.id!r}: grader {self.grader!r} is not known; {similar(self.grader, kinds)}use one of "
+            f"{', '.join(kinds)} or "
             "python:module:function from a trusted module"
         )
 

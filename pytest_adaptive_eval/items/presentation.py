@@ -90,7 +90,7 @@ def parse_template(template: str) -> Template:
                 f"template has the field {written}, expected {expected}; write {{{{ and }}}} for braces of the text"
             )
     if "prompt" not in names:
-        raise ConfigError(f"template {template!r:.80} has no {{prompt}}, and is no file; add it")
+        raise ConfigError(f"template {template!r:.80} has no {{prompt}} and does not name a file; add {{prompt}}")
     fields = frozenset(names) - ENDS.keys()
     ends = [name for name in names if name in ENDS]
     if not ends:
@@ -238,7 +238,7 @@ class Presentation:
         return replace(item, prompt="", messages=instructed, plain=item.plain or item)
 
     def _asked(self, example: Example) -> str:
-        """Return the prompt of an example, with its choices where those of items are listed."""
+        """Return the prompt of an example, with its choices where items list theirs."""
         asked = Item("example", example.prompt, choices=example.choices)
         if self._lists_choices:
             return with_choices(asked).prompt

@@ -66,7 +66,7 @@ class Reply(NamedTuple):
 
 
 class Stated(NamedTuple):
-    """What a log states about a part of itself, such as a task, and what that part holds.
+    """Totals that a log states of one part, such as a task, and what the part holds.
 
     Args:
         where: File, and task in it, for messages.
@@ -89,7 +89,7 @@ class Stated(NamedTuple):
 
     @property
     def fault(self) -> str:
-        """Why the part is not whole, with both figures; empty if nothing says so."""
+        """Reason why the part is not whole, with both figures; empty if nothing says so."""
         if self.status:
             ended = f" ({self.status})"
         else:

@@ -259,9 +259,9 @@ class Cumulants(NamedTuple):
     @classmethod
     def total(cls, sums: Sequence[Cumulants]) -> Cumulants:
         """Return the cumulants of independent sums together."""
-        variance = np.sum([one.variance for one in sums], axis=0)
-        third = np.sum([one.third for one in sums], axis=0)
-        return cls(variance, third, float(sum(one.covariance for one in sums)))
+        variance = np.sum([part.variance for part in sums], axis=0)
+        third = np.sum([part.third for part in sums], axis=0)
+        return cls(variance, third, float(sum(part.covariance for part in sums)))
 
     def half_widths(self, z: float) -> tuple[float, float]:
         """Return the half widths below and above the estimate, of score intervals joined by their squares."""

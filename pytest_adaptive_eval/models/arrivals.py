@@ -7,7 +7,7 @@ from queue import SimpleQueue
 
 
 class Arrivals(SimpleQueue[Callable[[], object]]):
-    """What is left to do for each answer, in the order in which they came."""
+    """Queue of the remaining steps of each answer, in the order in which answers came."""
 
     def take(self, *, wait: bool) -> None:
         """Do what is there, after the first step has come if this `wait`; raises what a step raises."""

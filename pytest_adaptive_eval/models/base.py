@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NoReturn
 
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.api_keys import without_keys
@@ -64,7 +64,7 @@ _counts = operator.attrgetter(*(field.name for field in fields(Usage)))
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model gave to one request.
+    """Reply of a model to one request.
 
     Args:
         text: Raw answer, without the prompt and without reasoning that the model marks.
@@ -127,11 +127,11 @@ _EMBEDDED = re.compile(r"(;base64,)[A-Za-z0-9+/=]+")
 def sent_request(text: str) -> str:
     """Return a request as it was sent, without keys and the content of files, cut to the length that is kept."""
     bare = _EMBEDDED.sub(r"\1[...]", text)
-    kept = without_keys(bare[:REQUEST_CHARACTERS])
+    cut = without_keys(bare[:REQUEST_CHARACTERS])
     more = len(bare) - REQUEST_CHARACTERS
     if more > 0:
-        return f"{kept}\n[{more} more characters]"
-    return kept
+        return f"{cut}\n[{more} more characters]"
+    return cut
 
 
 #: Messages of a chat, as a template or a server takes them.
@@ -253,10 +253,10 @@ class RequestLog:
 
     def __init__(
         self,
-        given: Callable[[Hashable], Completion] | None = None,
+        prepared: Callable[[Hashable], Completion] | None = None,
         complete: Callable[[Model, Item], Completion] | None = None,
     ) -> None:
-        self._given = given
+        self._prepared = prepared
         self.count = 0
         self.repeated = ""
         self._complete = Model.complete_anew if complete is None else complete
@@ -312,20 +312,20 @@ class RequestLog:
         Without `content`, each request is another one.
         """
         self.count += 1
-        if self._given is None:
+        if self._prepared is None:
             return None
         if self.count > self.MOST_GIVEN:
             raise NoFurtherAnswer
-        return self._given(self.count if content is None else content)
+        return self._prepared(self.count if content is None else content)
 
     def complete(self, subject: Model, item: Item) -> Completion:
         """Return a subject's completion of an item, asked for once; raise ConfigError if it samples and was asked."""
         content = _key(item)
         self._requested.append(content)
         self.sent.append(item)
-        given = self.next_given(content)
-        if given is not None:
-            return given
+        prepared = self.next_given(content)
+        if prepared is not None:
+            return prepared
         key = (id(subject), item.likelihood is not None, *content)
         if (completion := self._completions.get(key)) is None:
             completion = self._completions[key] = self._complete(subject, item)
@@ -379,6 +379,10 @@ class Model(abc.ABC):
     asks_twice = False
     shares_by_flag = False
 
+    def __call__(self, *_: object, **__: object) -> NoReturn:
+        """Refuse a call of the model itself."""
+        raise TypeError("a model is not called by itself: write model.generate(item.prompt), which returns the text")
+
     @property
     def shared_batch(self) -> int:
         """See the class."""
@@ -405,7 +409,7 @@ class Model(abc.ABC):
 
     @property
     def warnings(self) -> list[str]:
-        """What whoever promotes must know of the model's answers; empty for most models."""
+        """Warnings about the model's answers for whoever promotes it; empty for most models."""
         return []
 
     @property
@@ -463,7 +467,7 @@ class Model(abc.ABC):
 
     @property
     def opening(self) -> Mapping[str, Any]:
-        """What the model found out about the form of its requests, as JSON data; empty where it asks in one form."""
+        """Form of requests that the model found out, as JSON data; empty where it asks in one form."""
         return {}
 
     def resume(self, opening: Mapping[str, Any]) -> None:  # noqa: B027 - most models ask in one form

@@ -51,7 +51,7 @@ class CallableModel(Model):
             raise ConfigError(f"subject {name!r}: {function!r:.80} is not callable; give a function of the prompt")
         super().__init__(SubjectIdentity(name, checkpoint, {"messages": messages}))
         self._messages = messages
-        self._said = False
+        self._noted = False
         is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
         self._function = _timed_coroutine(function) if is_async else _timed(function)
         if concurrency is None:
@@ -84,9 +84,9 @@ class CallableModel(Model):
 
     def prepare(self, items: Sequence[Item]) -> None:
         """Refuse pictures, which a callable has no place for, and say once that answers are not kept."""
-        if self.unkept and not self._said:
+        if self.unkept and not self._noted:
             _log.warning("%s", self.unkept)
-            self._said = True
+            self._noted = True
         for item in items_naming(items, "images", "tools"):
             if item.images or item.tools:
                 raise ConfigError(
@@ -216,8 +216,8 @@ def _completion(reply: Callable[[], Any], argument: Any) -> Completion:
     """Return the completion of a call with a text or a chat; its exception is a fault of the item."""
     request = sent_request(_written(argument))
     try:
-        said, seconds = reply()
-        return Completion(_text(said), request=request, measures={"seconds": seconds})
+        answer, seconds = reply()
+        return Completion(_text(answer), request=request, measures={"seconds": seconds})
     except Exception as error:  # of any library
         if isinstance(error, TimeoutError):
             status = Status.TIMEOUT

@@ -1,4 +1,4 @@
-"""What went between a model and the run for one answer besides its request and its text, for the page of a run."""
+"""Facts on one answer besides its request and its text, for the page of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Args:
         measures: ``seconds``, ``input_tokens``, ``output_tokens``, ``reasoning_tokens`` (part of the output), ``cost``,
-            ``steps``; those that are known.
+            ``steps``; unknown ones are left out.
         reasoning: Reasoning before the answer, if the model shows it.
         judged: Replies of the judge.
         steps: Steps of an agent, as its log has them.
@@ -36,9 +36,9 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
             "output_tokens": cost.completion_tokens,
             "reasoning_tokens": cost.reasoning_tokens,
         }
-        known = {name: float(count) for name, count in tokens.items() if count}
+        measures = {name: float(count) for name, count in tokens.items() if count}
         steps = [AgentStep(step.role, sent_request(step.text)) for step in completion.steps[:MOST_STEPS]]
-        return cls({**known, **completion.measures}, sent_request(completion.reasoning), [], steps)
+        return cls({**measures, **completion.measures}, sent_request(completion.reasoning), [], steps)
 
     def to_text(self) -> str:
         """Return the facts as JSON."""

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.models.wrapped import WrappedModel
 
 
 class ModelFacts(NamedTuple):
-    """What stays known of a model of a pool that is not in memory, see `Model`."""
+    """Facts on a model of a pool that are kept while it is not in memory, see `Model`."""
 
     identity: SubjectIdentity
     cap: Cap | None

@@ -38,7 +38,7 @@ class RecordedModel(WrappedModel):
         return CompletionStore()
 
     @property
-    def _kept(self) -> CompletionStore:
+    def _open_store(self) -> CompletionStore:
         """Store of the completions.
 
         Without a checkpoint, another model may have the same name in the run that resumes this one.
@@ -86,7 +86,7 @@ class RecordedModel(WrappedModel):
         else:
             asked = []
         for key, answer in zip(missing, asked, strict=True):
-            self._kept.store(key, answer, requests[key].id, self._shared_key(key))
+            self._open_store.store(key, answer, requests[key].id, self._shared_key(key))
             answers[key] = answer
         completions = []
         for key in keys:
@@ -106,11 +106,11 @@ class RecordedModel(WrappedModel):
         completion = self._lookup(key)
         if completion is None:
             completion = ask()
-            self._kept.store(key, completion, shared_key=self._shared_key(key))
+            self._open_store.store(key, completion, shared_key=self._shared_key(key))
         return completion
 
     def _lookup(self, key: str) -> Completion | None:
-        completion = self._kept.lookup(key, self._shared_key(key))
+        completion = self._open_store.lookup(key, self._shared_key(key))
         if completion is None:
             return None
         return replace(completion, reused=True)

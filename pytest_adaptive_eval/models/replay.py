@@ -83,7 +83,7 @@ class ReplayModel(Model):
 
     @property
     def notes(self) -> list[str]:
-        """How the answers join items."""
+        """Sentences on how the answers join items."""
         return []
 
     @property
@@ -108,8 +108,8 @@ class ReplayModel(Model):
         """Return the recorded answer to an item; its text counts where there is a grader, else its score."""
         recorded = self._answers.get(item.id)
         if recorded is None:
-            found = f"no answer of {self.identity.name!r} to {item.id!r} was recorded"
-            detail = f"{found}: record it, or ask a bank of recorded items"
+            problem = f"no answer of {self.identity.name!r} to {item.id!r} was recorded"
+            detail = f"{problem}: record it, or ask a bank of recorded items"
             return Completion("", Status.NOT_RUN, detail=detail)
         if recorded.text.strip() and grades_text(item):
             return replace(recorded, score=None)
@@ -204,6 +204,10 @@ def _read_json_lines(file: Path) -> dict[str, Completion]:
         if not answer.status.infrastructure:
             unfit = answer.status is Status.OK and answer.text is None and answer.score is None
         if unfit:
+            if answer.prompt is not None:
+                raise ConfigError(
+                    f"{where}: expected an answer, found a question; name a file of recorded answers, or a run's record"
+                )
             raise ConfigError(
                 f"{where}: status {answer.status.value!r} with score {answer.score!r} and text {answer.text!r:.80}; "
                 "an answer that is ok has a text or a score, and one that failed has no score"
@@ -220,3 +224,4 @@ class _Answer(msgspec.Struct):
     score: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     status: Status = Status.OK
     detail: str = ""
+    prompt: Any = None

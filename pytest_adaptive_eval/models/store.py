@@ -159,7 +159,7 @@ class CompletionStore(contextlib.AbstractContextManager["CompletionStore"]):
             self._execute("COMMIT")
 
     def find_requests(self, keys: Iterable[str]) -> dict[str, str]:
-        """Return those of the requests that are there, as they were sent, by their keys in records."""
+        """Return the stored requests among `keys`, as they were sent, by their keys in records."""
         query = "SELECT key, request FROM requests WHERE key = ?"
         with self._lock, self._reporting():
             return dict(row for key in keys for row in self._execute(query, key))

@@ -59,7 +59,7 @@ class ResultExchange:
         self._owns_folder = False
         self._plan: list[Planned] = []
         self._selection: Selection | None = None
-        self._made: dict[str, str] = {}  #: See `once`.
+        self._texts: dict[str, str] = {}  #: See `once`.
 
     def make(self) -> str:
         """Make the folder, on the controller, and return its path."""
@@ -96,24 +96,24 @@ class ResultExchange:
         Raises:
             ConfigError: Another process could not make it.
         """
-        if name in self._made:
-            return self._made[name]
+        if name in self._texts:
+            return self._texts[name]
         lock = self._path(f"{name} lock")
         if lock is None or _is_first(lock):
             try:
-                made = make()
+                text = make()
             except Exception as error:
                 self._put(name, {"fault": str(error)})
                 raise
-            self._put(name, {"made": made})
+            self._put(name, {"made": text})
         else:
             self.wait([name])
-            found = self._get(name) or {"fault": "the process that should make it has ended"}
-            if "fault" in found:
-                raise ConfigError(found["fault"])
-            made = found["made"]
-        self._made[name] = made
-        return made
+            exchanged = self._get(name) or {"fault": "the process that should make it has ended"}
+            if "fault" in exchanged:
+                raise ConfigError(exchanged["fault"])
+            text = exchanged["made"]
+        self._texts[name] = text
+        return text
 
     def plan(self, planned: list[Planned], selection: Selection) -> None:
         """Publish the interviews and gates that this run must account for, in their order, and its selection."""

@@ -29,7 +29,7 @@ _PLUGINS = ("-p", "adaptive_eval", "-p", "no:cacheprovider", "-p", "no:warnings"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Interviewed:
-    """What an interview showed.
+    """Result of an interview from a notebook or a script.
 
     Args:
         terminal: Lines of the run.
@@ -99,18 +99,18 @@ def interview(
     """
     table = {"bank": str(Path(bank).resolve()), **({"model": model} if isinstance(model, str) else {}), **settings}
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
-        place = Path(name)
+        project = Path(name)
         if not isinstance(model, str):
             GIVEN[name] = model if isinstance(model, Model) else CallableModel(model, _name_of(model))
             stack.callback(GIVEN.pop, name)
-            (place / "conftest.py").write_text(CONFTEST.format(name=name), "utf-8")
+            (project / "conftest.py").write_text(CONFTEST.format(name=name), "utf-8")
         lines = ["[[eval]]", *_lines(table)]
         for gate in gates:
             lines += ["[[eval.gate]]", *_lines(gate)]
-        (place / "interview.eval.toml").write_text("\n".join(lines) + "\n", "utf-8")
-        (place / "pytest.ini").write_text("[pytest]\n", "utf-8")
-        record = place / "record.json"
-        page = place / "report.html"
+        (project / "interview.eval.toml").write_text("\n".join(lines) + "\n", "utf-8")
+        (project / "pytest.ini").write_text("[pytest]\n", "utf-8")
+        record = project / "record.json"
+        page = project / "report.html"
         arguments = [
             name,
             "-q",
@@ -118,7 +118,7 @@ def interview(
             "--rootdir",
             name,
             "-c",
-            str(place / "pytest.ini"),
+            str(project / "pytest.ini"),
             *_PLUGINS,
             "--adaptive-eval",
         ]
@@ -134,15 +134,15 @@ def interview(
         # its files are gone
         lines = []
         for line in output.getvalue().splitlines():
-            if place.name not in line:
+            if project.name not in line:
                 lines.append(line)
         return Interviewed(data, "\n".join(lines).strip(), page.read_text("utf-8") if page.is_file() else "")
 
 
 def _error_of(output: str) -> str:
     """Return the lines that say why a run has no result, without the place of its file, which is gone."""
-    said = output.rpartition("ERROR: ")[2].strip() or output.strip()
-    return re.sub(r"\S*interview\.eval\.toml:\d+: ", "", said)
+    message = output.rpartition("ERROR: ")[2].strip() or output.strip()
+    return re.sub(r"\S*interview\.eval\.toml:\d+: ", "", message)
 
 
 def _name_of(function: Callable[..., Any]) -> str:

@@ -27,7 +27,7 @@ class LiveRow:
     """
 
     def __init__(self, writer: Any) -> None:
-        self._writer, self._shown = writer, False
+        self._writer, self._is_drawn = writer, False
 
     @property
     def room(self) -> int:
@@ -36,19 +36,19 @@ class LiveRow:
 
     def draw(self, text: str) -> None:
         """Show a text in place of the one before."""
-        below = "" if self._shown else "\n"
-        self._shown = True
+        below = "" if self._is_drawn else "\n"
+        self._is_drawn = True
         self._writer.write_raw(f"{below}\r\x1b[2K{clean_terminal(text, self.room)}", flush=True)
 
     def erase(self) -> None:
         """Remove the text, and return to the end of the line above."""
-        if self._shown:
+        if self._is_drawn:
             column = self._writer.width_of_current_line
             if column:
                 forward = f"\x1b[{column}C"
             else:
                 forward = ""
-            self._shown = False
+            self._is_drawn = False
             self._writer.write_raw(f"\r\x1b[2K\x1b[A{forward}", flush=True)
 
 

@@ -241,7 +241,7 @@ class EvaluationTest(UnrepeatableTest):
     no_timeout: pytest.Mark | None = None
 
     def plan(self, evaluation: Evaluation, state: RunState) -> None:
-        """Set the evaluation, and add the test to those of a run."""
+        """Set the evaluation, and add the test to the tests of a run."""
         self.evaluation = evaluation
         self.gate_plan = GatePlan()
         self.state = state

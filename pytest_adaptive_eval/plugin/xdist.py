@@ -44,7 +44,7 @@ class Distribution:
             self._lines = self.state.exchange.lines()
             if self._lines and self.state.config.get_terminal_writer().width_of_current_line:
                 reporter.line("")  # pytest does not know that xdist's count of workers is an open line
-            for line in [part for told in self._lines for part in told_lines(self.state.config, told)]:
+            for line in [part for sentence in self._lines for part in told_lines(self.state.config, sentence)]:
                 reporter.ensure_newline()
                 reporter.write_line(line)
 

@@ -167,16 +167,16 @@ def read_baseline(
         BaselineError: The file is missing, unreadable, or belongs to another bank.
     """
     with as_baseline_error():
-        found = find_recorded(spec, folders, bank, evaluation, run=run)
-        if found.record is None:
-            file = _from_answers(found, bank)
+        recorded = find_recorded(spec, folders, bank, evaluation, run=run)
+        if recorded.record is None:
+            file = _from_answers(recorded, bank)
         else:
-            file = _from_record(found, found.record, bank, evaluation)
-    return replace(file, source=BaselineSource(found.shown, found.subject, file.source.run, file.source.hash))
+            file = _from_record(recorded, recorded.record, bank, evaluation)
+    return replace(file, source=BaselineSource(recorded.shown, recorded.subject, file.source.run, file.source.hash))
 
 
 class Recorded(NamedTuple):
-    """Where answers were found: a run's record, or without one a file of recorded answers.
+    """Source of answers: a run's record, or a file of recorded answers.
 
     Args:
         source: The file, or the name of a tracker's run.
@@ -199,13 +199,13 @@ def find_recorded(spec: str, folders: Sequence[Path], bank: ItemBank, evaluation
         path, folders, "name another evaluation of the run, a run's record, or a file of recorded answers"
     )
     if source == folders[0] / path:
-        shown = path
+        written = path
     else:
-        shown = str(source)
+        written = str(source)
     record = None
     if not spec.startswith(_ANSWERS) and (source.is_dir() or source.suffix in (".zip", ".json")):
         record = _record_in(source, evaluation, bank, run)
-    return Recorded(source, subject, shown, record)
+    return Recorded(source, subject, written, record)
 
 
 @contextmanager
@@ -277,9 +277,9 @@ def _newest(history: History, evaluation: str, bank: ItemBank | None = None) -> 
     return history.whole(max(ranked)[-1])
 
 
-def _from_record(found: Recorded, record: RunRecord, bank: ItemBank, evaluation: str) -> BaselineFile[Baseline]:
-    interview = interview_in(found.source, record, bank, evaluation)
-    file = baseline_of(interview, bank, f"{found.source}: interview {interview.name!r}", record.started)
+def _from_record(recorded: Recorded, record: RunRecord, bank: ItemBank, evaluation: str) -> BaselineFile[Baseline]:
+    interview = interview_in(recorded.source, record, bank, evaluation)
+    file = baseline_of(interview, bank, f"{recorded.source}: interview {interview.name!r}", record.started)
     source = BaselineSource(run=record.run, hash=interview.answers_hash)
     return replace(file, refusal=_refusal(record), source=source)
 
@@ -297,7 +297,11 @@ def interview_in(path: Path | str, record: RunRecord, bank: ItemBank, evaluation
             candidates.append(i)
     candidates = [i for i in candidates if i.name == evaluation] or candidates
     if not candidates:
-        raise BaselineMissing(f"{path}: the run has no evaluation {evaluation!r}, and none on a bank {bank.name!r}")
+        asked = ", ".join(f"{i.name!r} on the bank {i.bank.name!r}" for i in record.interviews) or "none"
+        raise BaselineMissing(
+            f"{path}: the run asked no item of the bank {bank.name!r}, which {evaluation!r} asks; its interviews are "
+            f"{asked}: name a run on this bank"
+        )
     if len(candidates) > 1:
         names = ", ".join(f"{i.name} on {i.bank.name}" for i in record.interviews) or "none"
         raise BaselineError(
@@ -364,15 +368,15 @@ def _of_draws(name: str, interview: EvaluationRecord, bank: ItemBank) -> Baselin
     return Baseline(name, scores, log, climbed=interview.policy.stop == "level")
 
 
-def _from_answers(found: Recorded, bank: ItemBank) -> BaselineFile[Baseline]:
-    identity, scores = answers_in(found, bank)
+def _from_answers(recorded: Recorded, bank: ItemBank) -> BaselineFile[Baseline]:
+    identity, scores = answers_in(recorded, bank)
     source = BaselineSource(hash=identity.checkpoint[:16])
     return BaselineFile(
-        Baseline(identity.name, scores), str(found.source), checkpoint=identity.checkpoint, source=source
+        Baseline(identity.name, scores), str(recorded.source), checkpoint=identity.checkpoint, source=source
     )
 
 
-def answers_in(found: Recorded, bank: ItemBank) -> tuple[SubjectIdentity, Array]:
+def answers_in(recorded: Recorded, bank: ItemBank) -> tuple[SubjectIdentity, Array]:
     """Return the subject of a file of recorded answers, and its scores on a bank, NaN where missing, shape (n,).
 
     Raises:
@@ -380,8 +384,8 @@ def answers_in(found: Recorded, bank: ItemBank) -> tuple[SubjectIdentity, Array]
     """
     from pytest_adaptive_eval.models.replay import ReplayModel
 
-    path = found.source
-    replay = ReplayModel.load(path, found.subject or None)
+    path = recorded.source
+    replay = ReplayModel.load(path, recorded.subject or None)
     scores = np.full(len(bank), np.nan)
     for n, (item, completion) in enumerate(zip(bank.items, replay.answer(list(bank.items)), strict=True)):
         response = completion.response(item)

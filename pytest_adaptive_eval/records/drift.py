@@ -112,7 +112,7 @@ class Series:
 
     @property
     def learning(self) -> str:
-        """What is known of the level, such as ``6 of 10 runs: ...``; empty once the spread between runs is known."""
+        """Sentence on a level that is not yet learned, such as ``6 of 10 runs: ...``; empty for a learned one."""
         runs = len(self.points)
         if runs < FEWEST:
             return f"{counted(runs, 'run')}: nothing to compare with yet"

@@ -1,4 +1,4 @@
-"""The earlier run whose answers predict those of an interview, from a record, a history or recorded answers."""
+"""The earlier run whose answers predict an interview's answers, from a record, a history or recorded answers."""
 
 from __future__ import annotations
 
@@ -83,15 +83,17 @@ def read_earlier(spec: str, folders: Sequence[Path], bank: ItemBank, evaluation:
         BaselineError: It cannot be read, or has no answer to the bank's items.
     """
     with as_baseline_error():
-        found = find_recorded(spec, folders, bank, evaluation)
-        if found.record is None:
-            earlier = _of_answers(found, bank)
+        recorded = find_recorded(spec, folders, bank, evaluation)
+        if recorded.record is None:
+            earlier = _of_answers(recorded, bank)
         else:
-            interview = interview_in(found.source, found.record, bank, evaluation)
-            earlier = earlier_run(found.record, interview, bank)
+            interview = interview_in(recorded.source, recorded.record, bank, evaluation)
+            earlier = earlier_run(recorded.record, interview, bank)
     if not earlier.scores:
-        raise BaselineError(f"{found.source}: it has no score of an item of the bank {bank.name!r}: name another run")
-    return replace(earlier, source=replace(earlier.source, path=found.shown))
+        raise BaselineError(
+            f"{recorded.source}: it has no score of an item of the bank {bank.name!r}: name another run"
+        )
+    return replace(earlier, source=replace(earlier.source, path=recorded.shown))
 
 
 def newest_of_another(history: History, nodeid: str, bank: ItemBank, checkpoint: str) -> EarlierRun | None:
@@ -146,8 +148,10 @@ def earlier_run(run: RunRecord, interview: EvaluationRecord, bank: ItemBank) -> 
     return EarlierRun.of(source, scores, requests=requests, **hashes)
 
 
-def _of_answers(found: Recorded, bank: ItemBank) -> EarlierRun:
+def _of_answers(recorded: Recorded, bank: ItemBank) -> EarlierRun:
     """Return recorded answers, which are joined by id."""
-    identity, scores = answers_in(found, bank)
-    known = {str(item): score for item, score in zip(bank.ids, scores.tolist(), strict=True) if not isnan(score)}
-    return EarlierRun.of(PredictionRecord(identity.name, by_id=True), known, checkpoint=identity.checkpoint)
+    identity, scores = answers_in(recorded, bank)
+    score_by_item = {
+        str(item): score for item, score in zip(bank.ids, scores.tolist(), strict=True) if not isnan(score)
+    }
+    return EarlierRun.of(PredictionRecord(identity.name, by_id=True), score_by_item, checkpoint=identity.checkpoint)

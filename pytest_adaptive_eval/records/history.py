@@ -173,13 +173,13 @@ class History:
                     summary = None
                 record = _recalled(summary)
                 if record is None and summary != _NO_RECORD:
-                    summary = self._summary(file)
-                    if summary is None:
+                    entry = self._entry(file)
+                    if entry is None:
                         continue
+                    summary, record = entry
                     with suppress(sqlite3.Error):  # an index that cannot be written costs time alone
                         row = (file.key, file.stamp, summary)
                         index.execute("INSERT OR REPLACE INTO run VALUES (?, ?, ?)", row)
-                    record = _recalled(summary)
                 if record is not None and record.run not in self._files:  # a copy of a record is the same run
                     self._files[record.run] = file
                     self.runs.append(record)
@@ -256,8 +256,11 @@ class History:
                     break
         return _opened(":memory:")
 
-    def _summary(self, file: _File) -> str | None:
-        """Return the record without administrations as JSON; `_NO_RECORD` for another file, None if unreadable."""
+    def _entry(self, file: _File) -> tuple[str, RunRecord | None] | None:
+        """Return a record without administrations as JSON and itself; `_NO_RECORD` and None for another file.
+
+        None alone is for a file that cannot be read.
+        """
         try:
             record = file.read()
         except JournalError as error:
@@ -273,11 +276,12 @@ class History:
             if file.path.parent.name == "runs":  # this folder holds records alone, so a run is lost
                 self.unread.append(f"{file.key} is incomplete or damaged: restore or remove it")
                 return None
-            return _NO_RECORD
+            return _NO_RECORD, None
         brief = []
         for evaluation in record.evaluations:
             brief.append(replace(evaluation, administrations=[], account={}))
-        return json.dumps(replace(record, evaluations=brief).to_json())
+        record = replace(record, evaluations=brief)
+        return json.dumps(record.to_json()), record
 
     def unread_notes(self) -> list[str]:
         """Return a sentence on the files that are skipped; none if all were read."""
@@ -421,13 +425,13 @@ def _evaluation_points(record: RunRecord, evaluation: EvaluationRecord) -> Itera
             continue
         error = row.error or sampling_error  # draws of the whole bank have none
         ends = (row.low, row.high) if quantity.metric == "accuracy" else (None, None)
-        *place, content = _place(evaluation, quantity.metric)
+        *series_key, content = _series_key(evaluation, quantity.metric)
         measured = row.estimate, error, *ends, sampling_error
         point = SeriesPoint(record.run, record.started, tested.name, tested.checkpoint, *measured)
-        yield (evaluation.name, place[0], place[1], place[2], *quantity), content, point
+        yield (evaluation.name, series_key[0], series_key[1], series_key[2], *quantity), content, point
 
 
-def _place(evaluation: EvaluationRecord, metric: str) -> tuple[str, str, str, str]:
+def _series_key(evaluation: EvaluationRecord, metric: str) -> tuple[str, str, str, str]:
     """Return the bank, or the kind, of an evaluation; the key of what was asked; the scale; and the content hash."""
     bank = evaluation.bank
     asked = content_of(evaluation)

@@ -108,7 +108,7 @@ class Record(Part, kw_only=True):
         return record
 
     def keep_unknown(self, data: Mapping[str, Any]) -> None:
-        """Move keys of the record's data that it does not know into `extra`, those of nested records too."""
+        """Move keys of the record's data that it does not know into `extra`, in nested records too."""
         names = _json_names(type(self))
         self.extra = {key: data[key] for key in data.keys() - names.values()}
         for field in self.nested:
@@ -212,8 +212,8 @@ class PolicyRecord(Part):
 
         It holds for selectors that do not use the budget.
         """
-        own, others = (msgspec.structs.replace(p, budget=None, horizon=None, earlier=[]) for p in (self, other))
-        return own == others
+        policy, others = (msgspec.structs.replace(p, budget=None, horizon=None, earlier=[]) for p in (self, other))
+        return policy == others
 
 
 class LevelsRecord(Part):
@@ -343,7 +343,7 @@ class InterviewerRecord(Part):
 
     @property
     def fallback_counts(self) -> tuple[int, int]:
-        """How many choices, and how many questions to sort, code made or sorted in place of the interviewer."""
+        """Numbers of choices, and of sorted questions, that code made in place of the interviewer."""
         agent = self.interviewer or AgentRecord()
         return sum(agent.fallbacks.values()), sum(agent.category_fallbacks.values())
 
@@ -400,7 +400,7 @@ class BaselineSource(Part):
 
 
 class PredictionRecord(Part):
-    """Earlier run whose answers predicted those of an interview.
+    """Earlier run whose answers predicted an interview's answers.
 
     Args:
         subject, run, started, path: Subject, run, time of recording in ISO 8601, and file; empty if unknown.
@@ -428,7 +428,7 @@ class PredictionRecord(Part):
 
     @property
     def sentence(self) -> str:
-        """What predicted, with the hash of the answers."""
+        """Sentence on the predicting run, with the hash of its answers."""
         joined = ", joined by id" if self.by_id else ""
         if self.unused:
             return f"{self.label} predicts nothing: {self.unused}"
@@ -456,7 +456,7 @@ DRIFT_STATES = ALARM, UNKNOWN, NO_ALARM = "alarm", "unknown", "none"
 
 
 class DriftRecord(Part):
-    """What earlier runs say of an evaluation.
+    """Comparison of an evaluation with earlier runs.
 
     Args:
         change: How its leading quantity changed since the last run of the series; empty without one.

@@ -32,7 +32,7 @@ def of_models(evaluation: EvaluationRecord) -> Iterator[tuple[Quantity, Quantity
 def of_subject(
     evaluation: EvaluationRecord, measured: Iterable[tuple[Quantity, QuantityRecord]]
 ) -> list[tuple[Quantity, QuantityRecord]]:
-    """Return the quantities of the tested subject and of its parts among those that an evaluation measured."""
+    """Return the quantities of the tested subject and of its parts that an evaluation measured."""
     name = evaluation.subject.name
     return [(quantity, row) for quantity, row in measured if quantity.part or row.subject == name]
 

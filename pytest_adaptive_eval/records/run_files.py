@@ -47,7 +47,7 @@ def write_record(path: Path, record: RunRecord) -> None:
     try:
         content = msgspec.json.encode(record.to_json())
     except (ValueError, TypeError, RecursionError) as error:  # a list within itself, an object that is no JSON
-        raise JournalError(f"{path}: the run record is no JSON data: {error}; see what the tests attached") from error
+        raise JournalError(f"{path}: the run record is not JSON: {error}; see what the tests attached") from error
     write_whole(path, [content, b"\n"], "the run record", JournalError, durable=True)
 
 

@@ -177,20 +177,20 @@ def answer_values(administrations: Iterable[Administration], samples: int) -> di
 
     They are the measures, where a time-out of the model is above any bound, and the scores of several samples.
     """
-    places: dict[str, int] = {}
+    rows: dict[str, int] = {}
     entries = [entry for entry in administrations if entry.sample < samples]
     for entry in entries:
-        places.setdefault(entry.item, len(places))
+        rows.setdefault(entry.item, len(rows))
     values: dict[str, Array] = {}
     for entry in entries:
-        known = dict(entry.measures)
-        if known.pop(TIMED_OUT, 0.0):
-            known["seconds"] = math.inf
+        measures = dict(entry.measures)
+        if measures.pop(TIMED_OUT, 0.0):
+            measures["seconds"] = math.inf
         if samples > 1 and entry.score is not None:
-            known[SCORE] = entry.score
-        for name, value in known.items():
-            of_name = values.setdefault(name, np.full((len(places), samples), np.nan))
-            of_name[places[entry.item], entry.sample] = value
+            measures[SCORE] = entry.score
+        for name, value in measures.items():
+            of_name = values.setdefault(name, np.full((len(rows), samples), np.nan))
+            of_name[rows[entry.item], entry.sample] = value
     return values
 
 
@@ -200,7 +200,7 @@ def flaky_items(administrations: Iterable[Administration]) -> list[str]:
     for entry in administrations:
         if entry.score is not None:
             right.setdefault(entry.item, set()).add(entry.score == 1.0)
-    return [item for item, found in right.items() if len(found) > 1]
+    return [item for item, verdicts in right.items() if len(verdicts) > 1]
 
 
 def noise_of(administrations: list[Administration], samples: int, size: int) -> DecodingNoise:
@@ -225,7 +225,7 @@ class EvaluationRecord(Record, kw_only=True):
         kind: ``bank`` or ``ladder`` of an interview, or another kind such as ``peers``.
         subject: The tested one, which gates judge by default.
         whose: Hash of whose answers these are, see `models.request_keys.identity_key`; empty if unknown.
-        asked, size: Units that counted, and those that took place; items administered, and those of the bank.
+        asked, size: Units that counted, and all that took place. For a bank: items administered, and its items.
         unit: Such as ``rounds``.
         error: Why it is void.
         warnings: What whoever promotes must know of the model's answers.
@@ -325,7 +325,7 @@ class EvaluationRecord(Record, kw_only=True):
 
     @property
     def void(self) -> str:
-        """Why it gave no result; empty for a usable one."""
+        """Reason why it gave no result; empty for a usable one."""
         unfinished = self.kind in INTERVIEWS and not self.stop
         return self.error or ("the interview did not finish" if unfinished else "")
 
@@ -465,7 +465,7 @@ class RunRecord(Record):
         deselected: Node ids of gates that were found and did not run.
         shard: Number of the shard that the run is, as ``2 of 3``; empty for a whole run.
         merged: Ids of the runs that a derived record is of.
-        only_required_gates_absent: The run failed for nothing but gates without a result: required ones, or those of
+        only_required_gates_absent: The run failed for nothing but gates without a result: required ones, or gates of
             shards that were not merged.
         only_baselines_missing: The run failed for nothing but baselines that did not exist yet.
     """
@@ -580,7 +580,7 @@ class RunRecord(Record):
             warning, advice = (_SHARD, _MERGE) if self.left_to_shards else (_DESELECTED, _ALL)
             self.warnings.append(f"{warning}: {', '.join(self.deselected)}; {advice}")
         absent = self.absent_required
-        opinion = self._opinion_warning()
+        opinion = self.opinion_warning
         if absent:
             self.warnings.append(f"{REQUIRED}: {', '.join(absent)}")
         if opinion:
@@ -590,7 +590,8 @@ class RunRecord(Record):
             for sentence in _warnings_of(evaluation):
                 self.warnings.append(f"{name}: {sentence}")
 
-    def _opinion_warning(self) -> str:
+    @property
+    def opinion_warning(self) -> str:
         """Return the warning on a promotion that models' opinions alone support, empty for any other run."""
         if not self.promote:
             return ""
@@ -623,11 +624,11 @@ class RunRecord(Record):
 
 
 def _absent_shards(shards: str) -> str:
-    """Return which shards are absent, from the options of those that are there, and what to do."""
+    """Return which shards are absent, from the options of the present ones, and what to do."""
     absent = []
     numbers: dict[tuple[str, int, str], set[int]] = {}
-    for count_option, count, option, own in _SHARD_OPTIONS.findall(shards):
-        numbers.setdefault((count_option, int(count), option), set()).add(int(own))
+    for count_option, count, option, shard in _SHARD_OPTIONS.findall(shards):
+        numbers.setdefault((count_option, int(count), option), set()).add(int(shard))
     for (count_option, count, option), present in numbers.items():
         first = 0 if option == _FROM_ZERO else 1
         missing = sorted({*range(first, first + count)} - present)

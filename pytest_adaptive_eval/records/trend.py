@@ -1,4 +1,4 @@
-"""What earlier runs say of a run: how its levels changed, and whether a fall of them alarms."""
+"""Compare a run with earlier runs: changes of its levels, and alarms on a fall."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ def change_of(series: Series) -> str:
     """Return the change to the last run, as ``ability .64 to -.33, errors .30 and .30, since run X``."""
     before, now = series.points[-2:]
     digits = find_metric(series.metric).digits
-    values = f"{number(before.value, digits)} to {number(now.value, digits)}"
-    errors = f"{number(before.sampled, digits)} and {number(now.sampled, digits)}"
-    return f"{series.metric} {values}, errors {errors}, since run {before.run}"
+    values = [number(point.value, digits) for point in (before, now)]
+    errors = [number(point.sampled, digits) for point in (before, now)]
+    if values[0] == values[1] and errors[0] == errors[1]:
+        return f"{series.metric} {values[1]} as in run {before.run}, error {errors[1]}"
+    return f"{series.metric} {' to '.join(values)}, errors {' and '.join(errors)}, since run {before.run}"
 
 
 def watch_run(run: RunRecord, history: History | None, action: str | None) -> None:
@@ -56,12 +58,12 @@ def watch_run(run: RunRecord, history: History | None, action: str | None) -> No
         series = history.including(run).series(until=run.started)
     alarms = lasting(monitor(series), series)
     for evaluation in watched:
-        own = _series_of(evaluation, run, series)
+        series_of_run = _series_of(evaluation, run, series)
         drift = evaluation.drift
-        drift.alarms = [alarm.sentence for alarm in alarms if alarm.series in own]
+        drift.alarms = [alarm.sentence for alarm in alarms if alarm.series in series_of_run]
         if drift.alarms:
             drift.state = ALARM
-        elif any(len(entry.points) >= FEWEST for entry in own):
+        elif any(len(entry.points) >= FEWEST for entry in series_of_run):
             drift.state = NO_ALARM
         else:
             drift.state = UNKNOWN
@@ -69,8 +71,8 @@ def watch_run(run: RunRecord, history: History | None, action: str | None) -> No
 
 def _series_of(evaluation: EvaluationRecord, run: RunRecord, series: Sequence[Series]) -> list[Series]:
     """Return the series of an evaluation that end with a run."""
-    own = []
+    ending_here = []
     for entry in series:
         if entry.evaluation == evaluation.name and entry.points[-1].run == run.run:
-            own.append(entry)
-    return own
+            ending_here.append(entry)
+    return ending_here

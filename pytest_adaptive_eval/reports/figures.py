@@ -59,14 +59,14 @@ def interview_figures(key: str, interview: EvaluationRecord) -> list[Figure]:
         if levels.half and levels.crosses_half:
             half = plottable(levels.half.estimate)
         caption = (
-            f"Accuracy at each level asked; each interval is two-sided at {percent}, for its own level. The area under "
-            "it is the number of levels mastered."
+            f"Each interval is two-sided at {percent}, for its own level. The area under the line is the number of "
+            "levels mastered."
         )
         legend = [(sample("point"), "share right")]
         if half is not None:
             legend.append((sample("required"), "crosses one half"))
         picture = plots.levels_plot(shares, half, f"{key}l")
-        figures.append(Figure("At which level does accuracy fall?", caption, picture, tuple(legend)))
+        figures.append(Figure("Accuracy by level", caption, picture, tuple(legend)))
     bins, edges = plots.difficulty_bins(interview)
     if bins:
         caption = (
@@ -75,7 +75,7 @@ def interview_figures(key: str, interview: EvaluationRecord) -> list[Figure]:
         )
         legend = [(sample("point"), "share right"), (sample("forecast"), "predicted")]
         picture = plots.bins_plot(bins, edges, f"{key}c")
-        figures.append(Figure("Do the bank's predictions hold?", caption, picture, tuple(legend)))
+        figures.append(Figure("Answers and the bank's predictions", caption, picture, tuple(legend)))
     return figures
 
 
@@ -98,7 +98,7 @@ def level_figures(evaluations: Sequence[EvaluationRecord]) -> list[Figure]:
         more = f"; {len(subjects) - _LINES} more are not drawn" if len(subjects) > _LINES else ""
         caption = clean_html(f"Accuracy at each level asked: {numbers}{more}.", 1200)
         picture = plots.levels_of_subjects([shares for _, shares in drawn], f"s{len(figures)}l")
-        figures.append(Figure(clean_html(f"{name}: at which level does accuracy fall?", 120), caption, picture))
+        figures.append(Figure(clean_html(f"{name}: accuracy by level", 120), caption, picture))
     return figures
 
 
@@ -127,7 +127,7 @@ def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) 
     Panels of one metric share their axis.
     """
     z = NormalDist().inv_cdf(0.95)
-    enough = [entry for entry in series if _drawable(entry) and len(entry.points) >= FEWEST]
+    enough = [entry for entry in series if len(entry.points) >= FEWEST and _drawable(_newest(entry, [])[0])]
     drawn = sorted(enough, key=lambda entry: bool(entry.category))[:PANELS]
     spans = _spans([_newest(entry, [])[0] for entry in drawn], z)
     panels = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.records.comparison import Comparison, Difference
 from pytest_adaptive_eval.records.correlation import Correlation, Measure
 from pytest_adaptive_eval.records.drift import FEWEST, Alarm, Series, lasting
@@ -53,11 +52,9 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int], indent: str = "
 
 def _row(record: RunRecord, evaluation: EvaluationRecord) -> tuple[str, ...]:
     view = next(view for view in views(record) if view.record is evaluation)
-    outcomes = [gate.outcome for gate in view.gates]
     counts = []
-    for outcome in Outcome:
-        if outcome in outcomes:
-            counts.append(f"{outcomes.count(outcome)} {outcome.value}")
+    for _, text in words.outcome_counts([gate.outcome for gate in view.gates]):
+        counts.append(text.replace("\u00a0", " "))
     return (
         clean_terminal(record.started[:16].replace("T", " "), 16),
         clean_terminal(record.run, 40),

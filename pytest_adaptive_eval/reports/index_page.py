@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import RunRecord
+from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.figures import sample
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag, unbroken
 from pytest_adaptive_eval.reports.page import GLYPHS, asset, page_head
@@ -58,15 +59,15 @@ def index_page(
         links: Address of the page of a run, by its id.
         newest: Runs that are listed and compared, oldest first, with the administrations that are to be compared; by
             default all.
-        alarms: Those that were ever raised.
-        lasting: Those that last.
+        alarms: All alarms of the runs.
+        lasting: Alarms that still last.
     """
     listed = list(reversed(runs if newest is None else newest))
-    found = trends(runs)
+    trends_of_runs = trends(runs)
     names = {record.run: [view.subject for view in views(record)] for record in listed}
-    subjects = [point.subject for trend in found for point in trend.points]
-    for shown in names.values():
-        subjects += shown
+    subjects = [point.subject for trend in trends_of_runs for point in trend.points]
+    for models_of_run in names.values():
+        subjects += models_of_run
     models = {name: n for n, name in enumerate(dict.fromkeys(filter(None, reversed(subjects))))}
     rows = []
     for n, record in enumerate(listed):
@@ -79,7 +80,7 @@ def index_page(
         tag(
             "main",
             _state(runs, lasting),
-            *_trends(found, alarms, lasting, models),
+            *_trends(trends_of_runs, alarms, lasting, models),
             _list(rows, runs, listed),
             id="main",
         ),
@@ -95,7 +96,7 @@ def _top() -> Markup:
 
 
 def _state(runs: Sequence[RunRecord], lasting: Sequence[Alarm]) -> Markup:
-    """Return the head: whether an alarm lasts, and of which runs the page is."""
+    """Return the head: whether an alarm lasts, and the runs of the page."""
     title = "No alarm lasts"
     style_class = "pass"
     if lasting:
@@ -108,13 +109,17 @@ def _state(runs: Sequence[RunRecord], lasting: Sequence[Alarm]) -> Markup:
         parts.append(tag("p", f"{counted(len(runs), 'run')} from {first.started[:10]} to {last.started[:10]}."))
     else:
         parts.append(tag("p", "The history has no run yet."))
-    parts += [tag("p", alarm.sentence, class_="alarm-text") for alarm in lasting]
+    parts += [_alarm(alarm) for alarm in lasting]
     if lasting:
         parts.append(
             Markup('<p class="next"><b>Next:</b> see since when, and accept a level that is meant to stay</p>')
         )
         parts.append(Markup('<pre class="command"><code>adaptive-eval history --drift</code></pre>'))
     return tag("section", *parts, class_=f"verdict {style_class}", aria_labelledby="verdict")
+
+
+def _alarm(alarm: Alarm) -> Markup:
+    return tag("p", unbroken(clean_html(alarm.sentence, 600)), class_="alarm-text")
 
 
 def _filter(models: Mapping[str, int]) -> Markup:
@@ -136,23 +141,23 @@ def _filter(models: Mapping[str, int]) -> Markup:
 
 
 def _trends(
-    found: Sequence[Trend], alarms: Sequence[Alarm], lasting: Sequence[Alarm], models: Mapping[str, int]
+    trends: Sequence[Trend], alarms: Sequence[Alarm], lasting: Sequence[Alarm], models: Mapping[str, int]
 ) -> list[Markup]:
     """Return the filter, the legend, and a panel for each evaluation."""
-    panels = [_panel(f"h{n}", trend, alarms, lasting, models) for n, trend in enumerate(found[:_TRENDS])]
+    panels = [_panel(f"h{n}", trend, alarms, lasting, models) for n, trend in enumerate(trends[:_TRENDS])]
     if not panels:
         return [_filter(models)]
     names = {"point": "a run", "range": "its interval", "required": "required", "alarm": "raised an alarm"}
     keys = [tag("li", sample(name), meaning) for name, meaning in names.items()]
-    left = []
-    if len(found) > _TRENDS:
-        left = [tag("p", f"{counted(len(found) - _TRENDS, 'more evaluation')} of older runs are not drawn.")]
+    omitted = []
+    if len(trends) > _TRENDS:
+        omitted = [tag("p", f"{counted(len(trends) - _TRENDS, 'more evaluation')} of older runs are not drawn.")]
     trends_section = tag(
         "section",
         tag("h2", "Evaluations", id="history-h"),
         tag("ul", *keys, class_="legend"),
         tag("div", *panels, class_="trends"),
-        *left,
+        *omitted,
         aria_labelledby="history-h",
     )
     return [_filter(models), trends_section]
@@ -161,8 +166,8 @@ def _trends(
 def _panel(
     key: str, trend: Trend, alarms: Sequence[Alarm], lasting: Sequence[Alarm], models: Mapping[str, int]
 ) -> Markup:
-    own = [alarm for alarm in alarms if alarm.series.evaluation in trend.names]
-    alarmed = {alarm.series.points[alarm.at].run for alarm in own}
+    raised = [alarm for alarm in alarms if alarm.series.evaluation in trend.names]
+    alarmed = {alarm.series.points[alarm.at].run for alarm in raised}
     last = trend.points[-1]
     head = tag(
         "figcaption",
@@ -180,8 +185,8 @@ def _panel(
     if marks:
         label = f"Verdicts of the last {counted(min(len(trend.points), _VERDICTS), 'run')}, the newest at the right"
         verdicts = [tag("ol", *marks, class_="verdicts", aria_label=label)]
-    sentences = [tag("p", clean_html(alarm.sentence, 600), class_="alarm-text") for alarm in own if alarm in lasting]
-    ended = len(own) - len(sentences)
+    sentences = [_alarm(alarm) for alarm in raised if alarm in lasting]
+    ended = len(raised) - len(sentences)
     if ended:
         sentences.append(tag("p", f"{counted(ended, 'alarm')} ended", class_="soft small"))
     return tag("figure", head, trend_plot(trend, alarmed, models, key), *verdicts, *sentences)
@@ -218,12 +223,9 @@ def _rows(number: int, record: RunRecord, link: str, models: Mapping[str, int]) 
         page = tag("a", "page", href=link)
     rows = []
     for row, view in enumerate(views(record)):
-        outcomes = [gate.outcome for gate in view.gates]
         marks = []
-        for outcome in Outcome:
-            if outcome in outcomes:
-                text = f"{outcomes.count(outcome)}\u00a0{outcome.value} "
-                marks.append(tag("b", text, class_=_CLASSES[outcome]))
+        for outcome, text in words.outcome_counts([gate.outcome for gate in view.gates]):
+            marks.append(tag("b", f"{text} ", class_=_CLASSES[outcome]))
         if marks:
             verdicts = tag("td", *marks)
         else:

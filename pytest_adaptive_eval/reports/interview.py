@@ -92,9 +92,9 @@ def _categories(interview: EvaluationRecord) -> list[Table]:
     """Return the table of categories; levels have a figure instead."""
     if interview.levels or not interview.categories:
         return []
-    note = "There are no intervals: as for the whole bank, the draws of this interview allow none."
+    note = "Categories have no intervals here: as for the whole bank, the draws of this interview allow none."
     if words.ended_at_verdict(interview):
-        note = "There are no intervals: those of categories miss too often where an interview ended at its verdict."
+        note = "Categories have no intervals here: they would miss too often, since the interview ended at its verdict."
     rows = []
     for row in interview.categories:
         accuracy = words.category_accuracy(row, interview)
@@ -119,7 +119,7 @@ def _memory(interview: EvaluationRecord) -> list[Table]:
     memory = account.memory[0]
     profiled = any(row.ability is not None for row in memory)
     heads: tuple[str, ...] = ("category", "asked", "difficulties", "mean score")
-    note = "What the interviewer remembers. A question may be of several categories."
+    note = "As the interviewer was shown it. A question may be of several categories."
     if profiled:
         heads = (*heads, "ability")
         note += " Abilities are in logits with standard errors: the whole ability plus deviations, estimated together."
@@ -150,11 +150,11 @@ def _samples(interview: EvaluationRecord) -> list[Table]:
         if answer.score is not None:
             scores.setdefault(answer.item, []).append(answer.score)
     flaky = set(interview.flaky)
-    shown = [item for item in scores if item in flaky]
+    listed = [item for item in scores if item in flaky]
     if estimates:
-        shown += [item for item in scores if item not in flaky]
+        listed += [item for item in scores if item not in flaky]
     rows: list[tuple[str | Markup, ...]] = []
-    for item in shown:
+    for item in listed:
         right = f"{scores[item].count(1.0)} of {len(scores[item])}"
         values = []
         for by_item in estimates.values():
@@ -169,10 +169,11 @@ def _samples(interview: EvaluationRecord) -> list[Table]:
 
 def _costs(interview: EvaluationRecord) -> list[Table]:
     rows = words.cost_rows([interview])
-    if rows:
-        note = ", ".join(filter(None, ["Of this run", words.per_item(interview)]))
-        return [Table("Cost", words.COST_HEADS, rows, f"{note}.")]
-    return []
+    if not rows:
+        return []
+    measured = words.per_item(interview)
+    note = f"On average {measured}." if measured else ""
+    return [Table("Cost of this run", words.COST_HEADS, rows, note)]
 
 
 _BANK = ("name", "content_hash", "scale", "size", "model")  #: Facts of a bank that the page shows.
@@ -185,9 +186,9 @@ def interviewer_facts(interview: EvaluationRecord) -> dict[str, str]:
         return {}
     interviewer = account.interviewer
     distances = []
-    apart = _mean(account.semantic_distance)
-    if apart is not None:
-        distances.append(f"{apart:.2f} apart on average by the embeddings (semantic distance)")
+    semantic_distance = _mean(account.semantic_distance)
+    if semantic_distance is not None:
+        distances.append(f"{semantic_distance:.2f} apart on average by the embeddings (semantic distance)")
     off = _mean(account.difficulty_distance)
     if off is not None:
         distances.append(f"difficulties {off:.2f} logits from the ability, past the first questions")

@@ -12,7 +12,7 @@ from pytest_adaptive_eval.api_keys import without_keys
 from pytest_adaptive_eval.text import clean_xml
 
 #: Parts of a text that belong on one line.
-_TOGETHER = re.compile(r"\[[^\[\] ]{1,12} [^\[\] ]{1,12}\]| ± (?=[\d.])|(?<=\d) (?=%|s\b)|>= (?=[\d.-])")
+_TOGETHER = re.compile(r"\[[^\[\] ]{1,12} [^\[\] ]{1,12}\]| ± (?=[\d.])|(?<=\d) (?=%|s\b|\d{3}\b)|>= (?=[\d.-])")
 #: Shown although Python calls them not printable: line ends, tabs, and the joiners that scripts and emoji need.
 _ALLOWED = "\n\t\u200c\u200d"
 
@@ -43,13 +43,13 @@ def clean_html(text: object, limit: int | None = None) -> str:
         cut = max(len(whole) - limit, 0)
     visible = clean_xml(whole[:limit])
     if not visible.isprintable():
-        visible = "".join(map(_shown, visible))
+        visible = "".join(map(_visible, visible))
     if cut:
         return f"{visible}… ({cut:,} more characters)"
     return visible
 
 
-def _shown(character: str) -> str:
+def _visible(character: str) -> str:
     """Return a character, or its escape if a reader could not see it."""
     if character.isprintable() or character in _ALLOWED or unicodedata.category(character) == "Zs":
         return character

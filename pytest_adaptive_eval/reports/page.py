@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.records.drift import Alarm, Series
 
 #: Longest name, sentence and any other text, in characters; the record has all of it.
-_NAME, _SENTENCE, _TEXT = 80, 600, 10_000
+_NAME, _SENTENCE, _TEXT, _SUBJECTS = 80, 600, 10_000, 5
 _WRONG, _CELL = 10, 300  #: Wrong answers in the first table, and characters of a cell.
 _COMPARED, _COMPARED_TEXT = 200, 200  #: Questions that are compared side by side, and characters of an answer.
 _CATEGORIES = 200  #: Categories in the filter of questions.
@@ -299,24 +299,34 @@ def page_head(title: str, style: str, script: str) -> str:
 
 
 def _verdict(record: RunRecord, entries: Sequence[ReportView]) -> dict[str, Any]:
+    """Return the head of the page.  Where only some of several subjects did not pass, it names these alone."""
     outcomes = {gate.outcome for gate in record.gates}
     names = dict.fromkeys(view.shown_subject for view in entries)
-    subjects = [clean_terminal(name, _NAME, keep_end=True) for name in names]
-    named = ", ".join(subjects[:5])
-    if len(subjects) > 5:
-        named += f" and {len(subjects) - 5} more"
+    holding: dict[str, bool] = {}
+    for view in entries:
+        for gate in view.gates:
+            holding[view.shown_subject] = holding.get(view.shown_subject, True) and gate.holds
+    passed = [name for name in names if holding.get(name)]
+    shown = [*names]
+    why = words.why(record)
     if words.promoted(record):
         style_class = "pass"
     elif outcomes & {Outcome.FAIL, Outcome.ERROR}:
         style_class = "fail"
     else:
         style_class = "open"
-    return {
-        "class": style_class,
-        "title": words.promotion(record),
-        "why": words.why(record),
-        "subjects": named,
-    }
+    if style_class != "pass" and 0 < len(passed) < len(names):
+        shown = [name for name in names if name not in passed]
+        why += f" Passed: {', '.join(_brief_names(passed))}."
+    return {"class": style_class, "title": words.promotion(record), "why": why, "subjects": _brief_names(shown)}
+
+
+def _brief_names(subjects: Sequence[str]) -> list[str]:
+    """Return a few names of subjects, and how many more there are."""
+    names = [clean_terminal(name, _NAME, keep_end=True) for name in subjects[:_SUBJECTS]]
+    if len(subjects) > _SUBJECTS:
+        names.append(f"and {len(subjects) - _SUBJECTS} more")
+    return names
 
 
 def _gate(record: RunRecord, gate: GateRecord, shared: Collection[str]) -> dict[str, Any]:
@@ -329,6 +339,7 @@ def _gate(record: RunRecord, gate: GateRecord, shared: Collection[str]) -> dict[
         "outcome": outcome.value,
         "glyph": GLYPHS[outcome],
         "name": clean_html(gate.name, 200),
+        "quantity": clean_html(text.quantity),
         "number": clean_html(text.number),
         "sentence": clean_html(text.rest, _SENTENCE),
         "formula": clean_html(formula, _SENTENCE),
@@ -348,10 +359,10 @@ def _gate_bar(verdict: Verdict) -> Markup | None:
     is_share = bool(condition.get("within")) or (metric is not None and metric.is_share)
     if is_share and condition.get("kind") != "not_worse_than":
         return plots.interval_bar(*interval, target=threshold)
-    shown = [*interval, threshold]
+    values = [*interval, threshold]
     if threshold < 0:
-        shown.append(0.0)  # a margin below the baseline: the bar shows where both are equal
-    span = span_of(shown, 0.02)
+        values.append(0.0)  # a margin below the baseline: the bar shows where both are equal
+    span = span_of(values, 0.02)
     return plots.interval_bar(*interval, span, threshold)
 
 
@@ -365,10 +376,10 @@ def _evaluation(key: str, view: ReportView, shared: Collection[str]) -> dict[str
     for fact, value, remark in parts["facts"]:
         facts.append((clean_html(fact, 100), clean_html(value, 200), clean_html(remark, 300)))
     sources = {"evaluation": evaluation.name, "test": shlex.quote(evaluation.nodeid), **parts["made"]}
-    made = []
+    provenance = []
     for source, value in sources.items():
         if value:
-            made.append((source, clean_html(value, _SENTENCE)))
+            provenance.append((source, clean_html(value, _SENTENCE)))
     return {
         **parts,
         "key": key,
@@ -377,5 +388,5 @@ def _evaluation(key: str, view: ReportView, shared: Collection[str]) -> dict[str
         "void": clean_html(evaluation.void, _SENTENCE),
         "facts": facts,
         "notes": [clean_html(note, _SENTENCE) for note in dict.fromkeys(parts["notes"]) if note not in shared],
-        "made": made,
+        "made": provenance,
     }

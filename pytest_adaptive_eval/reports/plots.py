@@ -257,8 +257,8 @@ def levels_of_subjects(subjects: Sequence[Sequence[Share]], key: str) -> Markup:
         parts += [tag("circle", class_="point", cx=x, cy=y, r=3) for x, y in line]
         ends.append(line[-1])
         x, y = line[-1]
-        beside = 7 + 11 * (ends.count(line[-1]) - 1)
-        parts.append(tag("text", str(n + 1), class_="value", x=x + beside, y=y + 4))
+        offset = 7 + 11 * (ends.count(line[-1]) - 1)
+        parts.append(tag("text", str(n + 1), class_="value", x=x + offset, y=y + 4))
         values = ", ".join(number(share.right, 2) for share in shares)
         descriptions.append(f"{n + 1}: {values}")
     every = max(1, math.ceil((last - first + 1) / 12))

@@ -344,10 +344,10 @@ def answer_lists(interviews: Sequence[EvaluationRecord], banks: Mapping[str, Ite
             against = f"against the baseline {name}".removesuffix(" baseline")
             for kind, ids in (("lost", source.lost), ("gained", source.gained)):
                 title = f"{kind.capitalize()} {against}{of}: {len(ids)} of {counted(source.common, 'common question')}"
-                shown = [answers[item] for item in ids if item in answers][:most]
-                if len(shown) < len(ids):
-                    title += f", the first {len(shown)}"
-                lists.append(AnswerList(kind, title, _with_questions(shown, banks), _WEIGHTS))
+                listed = [answers[item] for item in ids if item in answers][:most]
+                if len(listed) < len(ids):
+                    title += f", the first {len(listed)}"
+                lists.append(AnswerList(kind, title, _with_questions(listed, banks), _WEIGHTS))
     wrong, which = wrong_answers(interviews, banks, most, lost)
     title = "Other wrong answers" if lost else "Wrong answers"
     if which:
@@ -374,14 +374,14 @@ def wrong_answers(
             if (interview.name, answer.asked.item) not in listed:
                 wrong.append(answer)
     least_expected = sorted(wrong, key=lambda answer: -(answer.chance or 0.0))
-    shown = _with_questions(least_expected[:most], banks)
-    if len(shown) == len(wrong):
-        return shown, ""
-    if all(answer.chance is not None for answer in shown):
-        which = f"the {len(shown)} least expected"
+    chosen = _with_questions(least_expected[:most], banks)
+    if len(chosen) == len(wrong):
+        return chosen, ""
+    if all(answer.chance is not None for answer in chosen):
+        which = f"the {len(chosen)} least expected"
     else:
-        which = f"the first {len(shown)}"
-    return shown, f"{which} of {len(wrong)}"
+        which = f"the first {len(chosen)}"
+    return chosen, f"{which} of {len(wrong)}"
 
 
 def wrong_questions(record: RunRecord) -> Iterator[tuple[str, str]]:
@@ -394,17 +394,17 @@ def wrong_questions(record: RunRecord) -> Iterator[tuple[str, str]]:
 def _with_questions(answers: Sequence[ShownAnswer], banks: Mapping[str, ItemBank]) -> list[ShownAnswer]:
     """Return the answers with question and expected answer where the bank is at hand."""
     asked_items: dict[str, AskedItems] = {}
-    shown = []
+    completed = []
     for answer in answers:
         name = answer.interview.name
         if name not in asked_items:
             asked_items[name] = AskedItems(answer.interview, banks.get(name))
         item, _ = asked_items[name].find(answer.asked)
         if item is None:
-            shown.append(answer)
+            completed.append(answer)
         else:
-            shown.append(replace(answer, question=asked_text(item, last=True), expected=expected_answer(item)))
-    return shown
+            completed.append(replace(answer, question=asked_text(item, last=True), expected=expected_answer(item)))
+    return completed
 
 
 def _wrong_of(interview: EvaluationRecord) -> Iterator[ShownAnswer]:
@@ -537,13 +537,13 @@ def _rounded(value: float | None) -> str | None:
 
 def _spent(asked: Administration, exchange: Exchange) -> list[str]:
     """Return the time, the money and the tokens of an answer, the thought's apart."""
-    known = {"seconds": asked.seconds, **exchange.measures, **asked.measures}
-    shown: dict[str, float] = {}
-    for name, measure in known.items():
+    measures = {"seconds": asked.seconds, **exchange.measures, **asked.measures}
+    spent: dict[str, float] = {}
+    for name, measure in measures.items():
         value = plottable(measure)
         if value:
-            shown[name] = value
-    return measured(shown)
+            spent[name] = value
+    return measured(spent)
 
 
 def _facts(asked: Administration, exchange: Exchange, *, calibrated: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -44,6 +44,14 @@ class Table:
         if numeric:
             return [False, *numeric[1:]]
         return [True] * len(self.heads)
+
+    @property
+    def filled(self) -> Table:
+        """The table without columns that have no value in any row."""
+        cells_by_column = list(zip(*self.rows, strict=True))
+        kept = [n for n, cells in enumerate(cells_by_column) if n == 0 or {*cells} - {"", "-"}]
+        heads = [self.heads[n] for n in kept]
+        return replace(self, heads=heads, rows=[[row[n] for n in kept] for row in self.rows])
 
     @property
     def worded(self) -> bool:
@@ -167,7 +175,7 @@ def interval_of(row: Interval | QuantityRecord | None) -> tuple[float, float, fl
 
 def _ranking(metric: str, rows: Sequence[QuantityRecord], candidate: str) -> Table:
     ordered = words.ranked(rows)[:ROWS]
-    title = f"Who ranks where by {metric}?"
+    title = f"Ranks by {metric}"
     names = []
     for rank, row in enumerate(ordered, 1):
         name = f"{rank} {short(row.subject)}"

@@ -90,20 +90,23 @@ def summary_lines(
 
 def _cost_lines(interviews: Sequence[EvaluationRecord], width: int) -> list[str]:
     """Return the cost in one sentence, or as a table of several models where it fits."""
+    costs = [words.COST_HEADS, *words.cost_rows(interviews)]
+    if all(row[-1] == "-" for row in costs[1:]):  # no price is known
+        costs = [row[:-1] for row in costs]
     rows = []
-    for row in words.cost_rows(interviews):
+    for row in costs:
         rows.append(tuple(clean_terminal(cell, _NAME) for cell in row))
     widths = []
-    for column in zip(words.COST_HEADS, *rows, strict=True):
+    for column in zip(*rows, strict=True):
         widths.append(max(map(columns, column)))
     table_width = sum(widths) + 2 * (len(widths) - 1)
-    if len(rows) < 2 or table_width > width:
+    if len(rows) <= 2 or table_width > width:
         spent = clean_terminal(words.run_usage(interviews), _SENTENCE)
         if spent:
             return wrap(spent, width, "  ", "cost: ")
         return []
     lines = []
-    for name, *numbers in (words.COST_HEADS, *rows):
+    for name, *numbers in rows:
         padded = []
         for cell, size in zip(numbers, widths[1:], strict=True):
             padded.append(" " * (size - columns(cell)) + cell)
@@ -153,8 +156,8 @@ def _wrong_of_gates(record: RunRecord, width: int, banks: Mapping[str, ItemBank]
             by_baseline = gate.verdict.condition.get("kind") == "not_worse_than"
             kinds.setdefault(gate.interview, set()).add("lost" if by_baseline else "wrong")
     interviews = [interview for interview in record.interviews if interview.name in kinds.keys() & banks.keys()]
-    wanted = set().union(*kinds.values())
-    lists = [entry for entry in answer_lists(interviews, banks, WRONG) if entry.kind in wanted]
+    wanted_kinds = set().union(*kinds.values())
+    lists = [entry for entry in answer_lists(interviews, banks, WRONG) if entry.kind in wanted_kinds]
     return _answers(lists, width, several=len(interviews) > 1, named=False)
 
 
@@ -229,8 +232,8 @@ def verdict_lines(record: RunRecord, width: int, *, details: bool = False) -> li
             beneath.insert(0, sentence)
             first = title
         lines.append(((outcome.value.ljust(head), _MARKUP[outcome]), (first, _PLAIN)))
-        for shown in filter(None, beneath):
-            lines += _styled(_cut([shown], width, " " * head, CLAIM if details else REASON_LINES))
+        for line in filter(None, beneath):
+            lines += _styled(_cut([line], width, " " * head, CLAIM if details else REASON_LINES))
     return lines
 
 
@@ -265,12 +268,12 @@ def warning_lines(record: RunRecord, width: int) -> list[Line]:
     return _styled(lines, _MARKUP[Outcome.INCONCLUSIVE])
 
 
-def _interviews(shown: Sequence[ReportView], width: int) -> list[Line]:
+def _interviews(views: Sequence[ReportView], width: int) -> list[Line]:
     """Return a table where it fits, else a block per interview; then the meaning of the columns."""
-    if not shown:
+    if not views:
         return []
-    rows = [_cells(view) for view in shown]
-    ends = [clean_terminal(view.end, _SENTENCE) for view in shown]
+    rows = [_cells(view) for view in views]
+    ends = [clean_terminal(view.end, _SENTENCE) for view in views]
     heads = {name: name for name in _HEADS}
     widths = {}
     for name in _HEADS:
@@ -285,7 +288,7 @@ def _interviews(shown: Sequence[ReportView], width: int) -> list[Line]:
         if end_column:
             head += f"  {_END}"
         lines.append(((head, _BOLD),))
-    for view, row, ending in zip(shown, rows, ends, strict=True):
+    for view, row, ending in zip(views, rows, ends, strict=True):
         if not fits:
             lines += _block(row, ending, width)
         elif end_column and columns(ending) <= end_width:
@@ -293,7 +296,7 @@ def _interviews(shown: Sequence[ReportView], width: int) -> list[Line]:
         else:
             lines += _styled([_row(row, widths).rstrip(), *wrap(ending, width, "    ")])
         lines += _void(view.record.void, width)
-    note = words.interval_note([view.record for view in shown], "")
+    note = words.interval_note([view.record for view in views], "")
     return [*lines, *_styled(wrap(note, width), {"light": True})]
 
 

@@ -11,7 +11,7 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.parts import QuantityRecord
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports.markup import Markup, tag
-from pytest_adaptive_eval.reports.plots import Frame, Span, minus, path, share_label, signed_label, span_of, ticks_in
+from pytest_adaptive_eval.reports.plots import Frame, Span, path, share_label, signed_label, span_of, ticks_in
 from pytest_adaptive_eval.reports.words import plottable
 from pytest_adaptive_eval.text import clean_terminal, counted, number
 
@@ -67,8 +67,8 @@ def trends(runs: Iterable[RunRecord]) -> list[Trend]:
                 key = (evaluation.series or evaluation.name, metric)
                 points.setdefault(key, []).append(_point(record, evaluation, gates, metric, values))
                 names.setdefault(key, set()).add(evaluation.name)
-    found = [Trend(*key, series, frozenset(names[key])) for key, series in points.items()]
-    return sorted(found, key=lambda trend: trend.points[-1].started, reverse=True)
+    all_trends = [Trend(*key, series, frozenset(names[key])) for key, series in points.items()]
+    return sorted(all_trends, key=lambda trend: trend.points[-1].started, reverse=True)
 
 
 def _leading(evaluation: EvaluationRecord) -> tuple[str, tuple[float, float, float] | None]:
@@ -189,12 +189,12 @@ def _segments(bins: Sequence[_Bin]) -> list[tuple[int, int]]:
     return list(zip(starts, [*starts[1:], len(bins)], strict=True))
 
 
-def _line(frame: Frame, bins: Sequence[_Bin], places: range) -> list[Markup]:
+def _line(frame: Frame, bins: Sequence[_Bin], indices: range) -> list[Markup]:
     """Return the band of the intervals, and the line of the values."""
-    upper = [(frame.x(n), frame.y(bins[n].mean("high"))) for n in places]
-    lower = [(frame.x(n), frame.y(bins[n].mean("low"))) for n in reversed(places)]
-    middle = [(frame.x(n), frame.y(bins[n].mean("value"))) for n in places]
-    if len(places) == 1:  # a run without neighbours has no area
+    upper = [(frame.x(n), frame.y(bins[n].mean("high"))) for n in indices]
+    lower = [(frame.x(n), frame.y(bins[n].mean("low"))) for n in reversed(indices)]
+    middle = [(frame.x(n), frame.y(bins[n].mean("value"))) for n in indices]
+    if len(indices) == 1:  # a run without neighbours has no area
         (x, top), (_, bottom) = upper[0], lower[0]
         return [tag("line", class_="whisker", x1=x, x2=x, y1=top, y2=bottom)]
     return [path([*upper, *lower], "band"), path(middle, "line")]
@@ -202,13 +202,13 @@ def _line(frame: Frame, bins: Sequence[_Bin], places: range) -> list[Markup]:
 
 def _required(frame: Frame, bins: Sequence[_Bin]) -> list[Markup]:
     """Return a dashed line for each required value, from its first run to its last."""
-    places: dict[float, list[int]] = {}
+    runs_by_value: dict[float, list[int]] = {}
     for n, entry in enumerate(bins):
         for point in entry.points:
             for value in point.required:
-                places.setdefault(value, []).append(n)
+                runs_by_value.setdefault(value, []).append(n)
     lines = []
-    for value, runs in places.items():
+    for value, runs in runs_by_value.items():
         y = frame.y(value)
         ends = {"x1": frame.x(runs[0] - 0.5), "x2": frame.x(runs[-1] + 0.5)}
         lines.append(tag("line", class_="required", y1=y, y2=y, **ends))
@@ -219,13 +219,13 @@ def _checkpoints(frame: Frame, bins: Sequence[_Bin]) -> list[Markup]:
     """Return the names and days of a few checkpoints, the first and the last among them."""
     last = len(bins) - 1
     count = min(_NAMES, len(bins))
-    shown = {round(k * last / max(count - 1, 1)) for k in range(count)}
+    labelled = {round(k * last / max(count - 1, 1)) for k in range(count)}
     parts = []
-    for n in sorted(shown):
+    for n in sorted(labelled):
         point = bins[n].points[-1]
-        place = {0: "", last: "end"}.get(n, "mid") if last else ""
+        anchor = {0: "", last: "end"}.get(n, "mid") if last else ""
         x = {0: frame.left, last: frame.right}.get(n, frame.x(n)) if last else frame.left
         name = clean_terminal(point.subject or "unnamed", _NAME, keep_end=True)
-        parts.append(tag("text", name, class_=f"{place} asked", x=x, y=frame.bottom + 18))
-        parts.append(tag("text", minus(point.started[:10]), class_=place, x=x, y=frame.bottom + 35))
+        parts.append(tag("text", name, class_=f"{anchor} asked", x=x, y=frame.bottom + 18))
+        parts.append(tag("text", point.started[:10], class_=anchor, x=x, y=frame.bottom + 35))
     return parts

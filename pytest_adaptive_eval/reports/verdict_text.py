@@ -1,4 +1,4 @@
-"""What reports say of a gate: one sentence that anybody reads, and the command that comes next."""
+"""Texts of reports on a gate: one sentence that anybody reads, and the command that comes next."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ _STEPS = (
     (
         Outcome.ERROR,
         "",
-        "correct what the verdict names, and run the gate again; known answers are kept",
+        "correct what the verdict names, and run the gate again; answers of an unchanged model are kept",
         "pytest --adaptive-eval {gate}",
     ),
+    (Outcome.FAIL, "lost_alone", "ask the {lost_alone} again, with the options of this run", _FAILED),
     (Outcome.FAIL, "lost", "ask the {wrong} again, {lost} of them lost, with the options of this run", _FAILED),
     (Outcome.FAIL, "wrong", "ask the {wrong} again, with the options of this run", _FAILED),
     (Outcome.FAIL, "baseline", "compare both runs", "adaptive-eval history --compare {baseline} {run}"),
@@ -51,7 +52,7 @@ _STEPS = (
     (
         Outcome.INCONCLUSIVE,
         "budget",
-        "raise the budget, with the options of this run; answers so far are kept",
+        "raise the budget, with the options of this run; it ends at the verdict, and answers so far are kept",
         "pytest --adaptive-eval --adaptive-eval-budget={budget}",
     ),
     (
@@ -64,6 +65,12 @@ _STEPS = (
     (Outcome.INCONCLUSIVE, "", "read the answers", "adaptive-eval report {run} --html report.html"),
     (
         None,
+        "opinion",
+        "add a gate on a bank or a task, or promote the checkpoint on models' opinion; this exits with 0",
+        "adaptive-eval report {run} --exit-code",
+    ),
+    (
+        None,
         "promoted",
         "promote the checkpoint; a script may do so if this exits with 0",
         "adaptive-eval report {run} --exit-code",
@@ -72,22 +79,31 @@ _STEPS = (
 
 
 class Step(NamedTuple):
-    """What to do after a verdict, and the command that does it."""
+    """Next step after a verdict, and the command that does it."""
 
     text: str
     command: str
 
 
 class VerdictText(NamedTuple):
-    """A verdict for people: the start of its sentence, such as ``20 points`` or an empty text, and the rest."""
+    """A verdict for people in one sentence, of which reports may show the number larger than the rest.
+
+    Args:
+        number: Estimate with its unit, such as ``20 points``; empty for a verdict without one.
+        rest: What the estimate is, its bounds and what is required.
+        quantity: What was measured, before the number; empty where the rest says it, such as ``right``.
+    """
 
     number: str
     rest: str
+    quantity: str = ""
 
     @property
     def sentence(self) -> str:
         """``20 points below main, between 10 and 36; 10 are allowed``."""
-        return f"{self.number}{self.rest}"
+        if self.quantity:
+            return f"{self.quantity}: {self.number}, {self.rest}"
+        return f"{self.number} {self.rest}".strip()
 
 
 def verdict_text(record: RunRecord, gate: GateRecord) -> VerdictText:
@@ -107,31 +123,46 @@ def verdict_text(record: RunRecord, gate: GateRecord) -> VerdictText:
     limit = verdict.condition.get("value", 0.0)
     is_share = bool(verdict.condition.get("within")) or (metric is not None and metric.unit == "proportion")
     numbers = _Numbers(is_share, limit)
-    low, estimate, high = (numbers.shown(bound) for bound in bounds)
     if kind == "not_worse_than":
         if verdict.requirement.startswith(AT_MOST):  # lower values are better, and the words are of higher ones
             return VerdictText("", verdict.claim)
         return _difference(record, gate, bounds, numbers)
-    required = _LIMITS[kind].format(numbers.shown(limit))
-    what = f" is the {verdict.metric}"
-    if metric is not None and metric.plain:
-        what = f" {metric.plain}"
+    sign = " %" * is_share
+    (number,) = numbers.alike(interval.estimate)
+    if not sign and metric is not None:
+        number += _unit(metric.unit, number)
+    rest = _LIMITS[kind].format(numbers.allowed + sign)
     if interval.low < interval.high:
-        what += f", between {low} and {high}"
-    return VerdictText(estimate, f"{what}; {required}")
+        low, high = numbers.alike(interval.low, interval.high)
+        rest = f"between {low}{sign} and {high}{sign}; {rest}"
+    if metric is None or not metric.plain:
+        return VerdictText(f"{number}{sign}", rest, verdict.metric)
+    if interval.low < interval.high:
+        return VerdictText(f"{number}{sign}", f"{metric.plain}, {rest}")
+    return VerdictText(f"{number}{sign}", f"{metric.plain}; {rest}")
+
+
+def _unit(unit: str, number: str) -> str:
+    """Return `` levels`` or `` level``; nothing for money, whose currency is not known here."""
+    if unit in ("", "money"):
+        return ""
+    if number == "1":
+        unit = unit.removesuffix("s")
+    return f" {unit}"
 
 
 def _difference(
     record: RunRecord, gate: GateRecord, bounds: tuple[float, float, float], numbers: _Numbers
 ) -> VerdictText:
-    """Return ``20 points`` and `` below main, between 10 and 36; 10 are allowed``."""
+    """Return ``20 points`` and ``below main, between 10 and 36; 10 are allowed``."""
     low, estimate, high = bounds
-    shown = {bound: numbers.number(abs(bound)) for bound in bounds}
+    metric = str(gate.verdict.condition.get("metric"))
+    registered = registered_metric(metric)
+    (start,) = numbers.alike(abs(estimate))
     name = _source(record, gate).subject or str(gate.verdict.condition.get("name"))
     evaluation = record.evaluation_named(gate.interview)
     if name == "baseline" or (evaluation is not None and name == evaluation.subject.name):
         name = "the baseline"
-    start = shown[estimate]
     if start == "0":
         side = "from"
     elif estimate < 0:
@@ -139,49 +170,61 @@ def _difference(
     else:
         side = "above"
     if numbers.is_share:
-        start += " point" + "s" * (start != "1")
-    rest = f" {side} {name}"
-    metric = str(gate.verdict.condition.get("metric"))
+        start += _unit("points", start)
+    elif registered is not None:
+        start += _unit(registered.unit, start)
+    rest = f"{side} {name}"
     if metric != "accuracy":
         rest += f" in {metric.replace('_', ' ')}"
     if low < 0 < high:
-        rest += f", between {shown[low]} below and {shown[high]} above"
+        below, above = numbers.alike(-low, high)
+        rest += f", between {below} below and {above} above"
     elif low < high:
-        nearer, farther = sorted((low, high), key=abs)
-        rest += f", between {shown[nearer]} and {shown[farther]}"
-    allowed = numbers.number(numbers.limit)
+        nearer, farther = numbers.alike(*sorted((abs(low), abs(high))))
+        rest += f", between {nearer} and {farther}"
+    allowed = numbers.allowed
     if high > 0:
         allowed += " below"
-    return VerdictText(start, f"{rest}; {allowed} are allowed")
+    verb = "are"
+    if numbers.allowed == "1":
+        verb = "is"
+    return VerdictText(start, f"{rest}; {allowed} {verb} allowed")
 
 
 class _Numbers(NamedTuple):
-    """Numbers of one sentence.  Each has the fewest digits by which it differs from the limit as it does in truth."""
+    """Numbers of one sentence; shares are in percent."""
 
     is_share: bool
     limit: float
 
-    def shown(self, value: float) -> str:
-        """Return a number, a share with its sign."""
-        return self.number(value) + " %" * self.is_share
-
-    def number(self, value: float) -> str:
-        """Return a number without zeros at its end; a share in percent, others with two digits that count."""
-        if math.isclose(value, self.limit):
-            return self._rounded(value, 6)
-        limit = self._rounded(self.limit, 6)
-        texts = [self._rounded(value, digits) for digits in range(4)]
-        return next((text for text in texts if text != limit), texts[-1])
-
-    def _rounded(self, value: float, digits: int) -> str:
-        if self.is_share:
-            value *= 100
-        elif value:
-            digits += max(0, 1 - math.floor(math.log10(abs(value))))
-        text = f"{value:,.{digits}f}"
+    @property
+    def allowed(self) -> str:
+        """The limit, without zeros at its end."""
+        text = self._rounded(self.limit, 6)
         if "." in text:
             text = text.rstrip("0").rstrip(".")
-        return {"-0": "0"}.get(text, text)
+        return text
+
+    def alike(self, *values: float) -> list[str]:
+        """Return values with equally many decimals: the fewest by which each differs from the limit, if it does."""
+        decimals = max(self._decimals(value) for value in values)
+        return [self._rounded(value, decimals) for value in values]
+
+    def _decimals(self, value: float) -> int:
+        if math.isclose(value, self.limit):
+            return len(self.allowed.partition(".")[2])
+        fewest = 0
+        if value and not self.is_share:
+            fewest = max(0, 1 - math.floor(math.log10(abs(value))))  # two digits that count
+        for decimals in range(fewest, fewest + 3):
+            if float(self._rounded(value, decimals).replace(",", "")) != float(self.allowed.replace(",", "")):
+                return decimals
+        return fewest + 3
+
+    def _rounded(self, value: float, decimals: int) -> str:
+        if self.is_share:
+            value *= 100
+        return f"{round(value, decimals) + 0.0:,.{decimals}f}"  # of -0.0 this makes 0.0
 
 
 def sentence_and_formula(record: RunRecord, gate: GateRecord, notes: Sequence[str]) -> tuple[VerdictText, str]:
@@ -194,26 +237,35 @@ def sentence_and_formula(record: RunRecord, gate: GateRecord, notes: Sequence[st
 
 
 def next_steps(record: RunRecord, alarms: Sequence[Alarm] = ()) -> list[Step]:
-    """Return what to do after the verdicts of a run, each step once, those of the worst outcomes first.
+    """Return what to do after the verdicts of a run, each step once, steps of the worst outcomes first.
 
     Args:
-        alarms: Those that last.  Each on an evaluation that a gate judges is a step.
+        alarms: Alarms that still last.  Each on an evaluation that a gate judges is a step.
     """
-    steps: dict[Step, None] = {}
+    evaluations: dict[Step, dict[str, None]] = {}  # names, each once
     for gate in sorted(record.gates, key=lambda gate: WORST_FIRST.index(gate.outcome)):
         facts = _facts(record, gate)
         quoted = {name: shlex.quote(value) for name, value in facts.items()}
         for outcome, fact, text, command in _STEPS:
             if outcome in (None, gate.outcome) and (not fact or facts[fact]):
-                steps[Step(text.format(**facts), command.format(**quoted))] = None
+                step = Step(text.format(**facts), command.format(**quoted))
+                evaluations.setdefault(step, {})[gate.interview] = None
                 break
     judged = {gate.interview for gate in record.gates}
+    quantities: dict[str, dict[str, None]] = {}
     for alarm in alarms:
-        name = alarm.series.evaluation
-        if name in judged:
-            command = f"adaptive-eval history --drift --evaluation {shlex.quote(name)}"
-            steps[Step(f"look at the alarm on {alarm.series.quantity}", command)] = None
-    return list(steps)
+        if alarm.series.evaluation in judged:
+            quantities.setdefault(alarm.series.evaluation, {})[alarm.series.quantity] = None
+    steps = []
+    for step, names in evaluations.items():
+        label = ""
+        if names.keys() != judged:
+            label = f"{', '.join(names)}: "
+        steps.append(Step(f"{label}{step.text}", step.command))
+    for name, alarmed in quantities.items():
+        text = f"look at the alarm{'s' * (len(alarmed) > 1)} on {', '.join(alarmed)}"
+        steps.append(Step(text, f"adaptive-eval history --drift --evaluation {shlex.quote(name)}"))
+    return steps
 
 
 def _facts(record: RunRecord, gate: GateRecord) -> dict[str, str]:
@@ -225,15 +277,21 @@ def _facts(record: RunRecord, gate: GateRecord) -> dict[str, str]:
     source = _source(record, gate)
     evaluation = record.evaluation_named(gate.interview)
     nodeids = [nodeid for _, nodeid in wrong_questions(record)]
-    facts = dict.fromkeys(("notice", "lost", "wrong", "unscored", "budget", "bank", "promoted"), "")
+    facts = dict.fromkeys(
+        ("notice", "lost_alone", "lost", "wrong", "unscored", "budget", "bank", "promoted", "opinion"), ""
+    )
     facts |= {"run": record.run.partition("-")[0], "gate": gate.nodeid, "baseline": source.path}
     if verdict.notice:
         facts["notice"] = "yes"
     if words.promoted(record):
         facts["promoted"] = "yes"
+    if record.opinion_warning:
+        facts["opinion"] = "yes"
     if nodeids and all(nodeids) and not record.merged:  # else some question cannot be asked by its name
-        facts["wrong"] = counted(len(nodeids), "wrong question")
+        facts["wrong"] = counted(len(nodeids), "wrongly answered question")
         facts["lost"] = str(len(source.lost) or "")
+        if len(source.lost) == len(nodeids):
+            facts["lost_alone"] = counted(len(nodeids), "lost question")
     if evaluation is not None and evaluation.bank:
         facts["bank"] = evaluation.bank.path
         unscored = sum(evaluation.statuses.get(status, 0) for status in INFRASTRUCTURE)

@@ -13,7 +13,7 @@ from pytest_adaptive_eval.reports import words
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """What reports say of one evaluation.
+    """Texts of reports on one evaluation.
 
     Args:
         subject: Name of the subject; empty if unknown.
@@ -79,7 +79,7 @@ class ReportView:
 
 
 class InterviewView(ReportView):
-    """What reports say of an interview."""
+    """Texts of reports on an interview."""
 
     __slots__ = ()
 
@@ -194,7 +194,7 @@ _VIEWS = dict.fromkeys(INTERVIEWS, _of_interview)  #: Views by kind; others have
 
 
 def standing_notes(record: RunRecord) -> list[str]:
-    """Return the notes of all evaluations, each once, with the names of those that it is about."""
+    """Return the notes of all evaluations, each once, with the names of the evaluations that have it."""
     names: dict[str, dict[str, None]] = {}
     for view in views(record):
         for name, note in view.notes():

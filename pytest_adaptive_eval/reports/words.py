@@ -91,10 +91,10 @@ def ability(interview: EvaluationRecord) -> str:
         texts.append(text)
     if len(rows) > most:
         texts.append("...")
-    shown = ", ".join(texts)
+    joined = ", ".join(texts)
     if interview.misfit:
-        return f"~{shown}"
-    return shown
+        return f"~{joined}"
+    return joined
 
 
 def in_parts(interview: EvaluationRecord) -> list[str]:
@@ -363,18 +363,18 @@ def beside_interval(verdict: Verdict) -> str:
     if verdict.requirement.startswith(AT_MOST):
         low, high, threshold = -high, -low, -threshold
     if low >= threshold:
-        shown = Outcome.PASS
+        by_interval = Outcome.PASS
     elif high < threshold:
-        shown = Outcome.FAIL
+        by_interval = Outcome.FAIL
     else:
-        shown = Outcome.INCONCLUSIVE
-    if verdict.outcome in (shown, Outcome.ERROR):
+        by_interval = Outcome.INCONCLUSIVE
+    if verdict.outcome in (by_interval, Outcome.ERROR):
         return ""
     if verdict.decided_after is not None:
         return "the interval is of all answers, and the verdict of those before it was decided"
     return (
-        f"the interval by itself would be {shown.value}: the verdict is by bets on the threshold, corrected for the "
-        "number of gates, and by the notes"
+        f"the interval by itself would be {by_interval.value}: the verdict is by bets on the threshold, corrected for "
+        "the number of gates, and by the notes"
     )
 
 
@@ -388,6 +388,18 @@ def promotion(record: RunRecord) -> str:
     if promoted(record):
         return "May be promoted"
     return "Not to be promoted"
+
+
+def outcome_counts(outcomes: Sequence[Outcome]) -> list[tuple[Outcome, str]]:
+    """Return each outcome with its text: ``PASS`` of one gate, ``1 PASS`` and ``2 FAIL`` of several."""
+    counts = []
+    for outcome in Outcome:
+        if outcome in outcomes:
+            text = outcome.value
+            if len(outcomes) > 1:
+                text = f"{outcomes.count(outcome)}\u00a0{text}"
+            counts.append((outcome, text))
+    return counts
 
 
 def changes(record: RunRecord) -> list[str]:
@@ -407,7 +419,7 @@ def why(record: RunRecord) -> str:
             more = f", and {undecided} undecided were let through"
         else:
             more = ""
-        return f"{counted(passed, 'gate')} of {len(outcomes)} passed{more}."
+        return f"{passed} of {counted(len(outcomes), 'gate')} passed{more}."
     text = "; ".join(_reasons(record, outcomes))
     return f"{text[0].upper()}{text[1:]}."
 
@@ -420,8 +432,10 @@ def _reasons(record: RunRecord, outcomes: Sequence[Outcome]) -> list[str]:
             reasons.append(f"{counted(n, unit)} {event}")
     if record.left_to_shards:
         reasons.append("gates are left to other shards")
-    if Outcome.PASS not in outcomes:
-        reasons.append("no gate passed" if outcomes else "no gate judged the checkpoint")
+    if not outcomes:
+        reasons.append("no gate judged the checkpoint")
+    elif Outcome.PASS not in outcomes and not reasons:
+        reasons.append("no gate passed")
     if record.exit_status is None:
         reasons.append("the run did not come to its end")
     elif record.exit_status or not reasons:
@@ -668,14 +682,19 @@ def cost_rows(interviews: Sequence[EvaluationRecord]) -> list[tuple[str, ...]]:
 
 def _cost_cells(usage: Usage, price: Price | None) -> tuple[str, ...]:
     tokens = (f"{usage.prompt_tokens:,}", f"{usage.completion_tokens:,}")
+    if not usage.prompt_tokens and not usage.completion_tokens:  # a function or a harness that counts none
+        tokens = ("-", "-")
     return f"{usage.calls:,}", *tokens, f"{usage.seconds:.1f}", _price(price)
 
 
 def bank_notes(interview: EvaluationRecord, *, gated: bool) -> Iterator[str]:
     """Yield notes on an interview's bank and on the origin of its accuracy."""
     bank = interview.bank
-    if not bank.calibrated and interview.policy.stop != "level":
-        yield "the bank is not calibrated: items were drawn uniformly, and no ability is estimated"
+    if not bank.calibrated and interview.policy.stop != "level" and not gated:  # a verdict says it shortly
+        drawn = "items were drawn uniformly"
+        if interview.predictions is not None and interview.policy.selector != "random":
+            drawn = "draws lean to items that the earlier run predicts least surely"
+        yield f"the bank is not calibrated: {drawn}, and no ability is estimated"
     if not bank.trusted:
         yield (
             "the bank was written although its calibration report advised against it: its abilities are "

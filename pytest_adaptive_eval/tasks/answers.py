@@ -14,6 +14,7 @@ from pytest_adaptive_eval.items.reading.cleaning import without_emphasis
 from pytest_adaptive_eval.items.reading.denial import without_denied
 from pytest_adaptive_eval.items.reading.reader import Parser as Reader
 from pytest_adaptive_eval.items.reading.reader import read_answer
+from pytest_adaptive_eval.items.reading.stated import boxes, json_fields, tag_parts, without_notes
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Runner
 
 #: Returns all candidate answers in a text, in order.
@@ -22,6 +23,12 @@ Parser = Callable[[str], Iterable[str]]
 #: What stands between letters of one order: punctuation, arrows, numbers of a list, a word before the last.
 _BETWEEN = r"(?:[\W_]|\\(?:[lL]ong)?(?:[rR]ightarrow|to|quad|text\w{0,2}|mathrm)\b|\band\b|\b\d{1,2}[.)])+"
 _LETTER_RUN = re.compile(rf"\b[A-Z](?:{_BETWEEN}[A-Z]\b)+")
+
+#: Most parts and last paragraphs of an answer that may be the text.
+_PARTS = 10
+_TEXT = re.compile(r"\A\s*\\text\{(.*)\}\s*\Z", re.DOTALL)
+_ENVIRONMENT = re.compile(r"\\begin\{\w+\*?\}(.*?)\\end\{", re.DOTALL)
+_FENCE = re.compile(r"```[a-z]*\n(.*?)\n?```", re.DOTALL)
 
 
 def last_line(text: str) -> str:
@@ -147,3 +154,19 @@ def by_number(expected: str) -> Judge:
         return Mark(0.0, f"the number that {shortened(text)} gives is not {expected}")
 
     return judge
+
+
+def text_versions(text: str) -> list[str]:
+    """Return what may be the text that an answer gives: all of it, a part in a box, field or fence, last paragraphs."""
+    boxed = [_TEXT.sub(r"\1", box) for box in boxes(text)]
+    enclosed = [*_FENCE.findall(text), *tag_parts(text), *json_fields(text), *boxed]
+    if "\\end{" in text:
+        enclosed += _ENVIRONMENT.findall(text)
+    versions = [text]
+    for part in (text, *enclosed[:_PARTS]):
+        paragraphs = re.split(r"\n\s*\n", part.strip())
+        while len(paragraphs) > 1 and not without_notes(paragraphs[-1]).strip():
+            paragraphs.pop()
+        for start in range(max(0, len(paragraphs) - _PARTS), len(paragraphs)):
+            versions.append("\n\n".join(paragraphs[start:]))
+    return list(dict.fromkeys(version for version in versions if version.strip()))

@@ -185,7 +185,5 @@ def _repair(rng: random.Random, level: int) -> Question:
 _FORM = "Answer with one block of Python code that holds the whole function."
 FAMILIES = (
     TaskFamily("code_generation", "cyclomatic complexity less one", 20, 0.01, _generation, growing=True, form=_FORM),
-    TaskFamily(
-        "code_repair", "share of tokens missing, 10 % * level, and steps not told", 9, 0.01, _repair, form=_FORM
-    ),
+    TaskFamily("code_repair", "share of tokens missing, 10 % * level, and hidden steps", 9, 0.01, _repair, form=_FORM),
 )

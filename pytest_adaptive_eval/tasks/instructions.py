@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Sequence
 
-from pytest_adaptive_eval.items.reading.stated import boxes, json_fields, tag_parts, without_notes
+from pytest_adaptive_eval.tasks.answers import text_versions
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Question, Runner, TaskFamily
 from pytest_adaptive_eval.tasks.rules import (
     COUNTED,
@@ -16,24 +15,18 @@ from pytest_adaptive_eval.tasks.rules import (
     draw_rules,
 )
 
-#: Most parts and last paragraphs of an answer that may be the text.
-_PARTS = 10
-_TEXT = re.compile(r"\A\s*\\text\{(.*)\}\s*\Z", re.DOTALL)
-_ENVIRONMENT = re.compile(r"\\begin\{\w+\*?\}(.*?)\\end\{", re.DOTALL)
-_FENCE = re.compile(r"```[a-z]*\n(.*?)\n?```", re.DOTALL)
-
 
 def by_rules(rules: Sequence[Rule], *, partial: bool) -> Judge:
     """Return a judge that demands all rules, or with `partial` scores the share of kept rules.
 
-    Remarks before or after the text are ignored, see `_versions`: the version that keeps most rules counts.
+    Remarks before or after the text are ignored, see `text_versions`: the version that keeps most rules counts.
     """
 
     def judge(text: str, _: Runner | None) -> Mark:
         if not text.strip():
             return Mark(0.0, "no text")
         versions = []
-        for version in _versions(text):
+        for version in text_versions(text):
             versions.append([rule.text for rule in rules if not rule.holds(version)])
         broken = min(versions, key=len)
         if not broken:
@@ -44,22 +37,6 @@ def by_rules(rules: Sequence[Rule], *, partial: bool) -> Judge:
         return Mark(score, f"broken: {'; '.join(broken)}")
 
     return judge
-
-
-def _versions(text: str) -> list[str]:
-    """Return what may be the text that an answer gives."""
-    boxed = [_TEXT.sub(r"\1", box) for box in boxes(text)]
-    enclosed = [*_FENCE.findall(text), *tag_parts(text), *json_fields(text), *boxed]
-    if "\\end{" in text:
-        enclosed += _ENVIRONMENT.findall(text)
-    versions = [text]
-    for part in (text, *enclosed[:_PARTS]):
-        paragraphs = re.split(r"\n\s*\n", part.strip())
-        while len(paragraphs) > 1 and not without_notes(paragraphs[-1]).strip():
-            paragraphs.pop()
-        for start in range(max(0, len(paragraphs) - _PARTS), len(paragraphs)):
-            versions.append("\n\n".join(paragraphs[start:]))
-    return list(dict.fromkeys(version for version in versions if version.strip()))
 
 
 def _listed(rules: Sequence[Rule]) -> str:

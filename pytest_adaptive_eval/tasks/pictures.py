@@ -155,7 +155,7 @@ def save_png(picture: Picture, path: Path) -> None:
 SMALL = (
     TaskFamily("grid", "rows and columns of the grid", 6, 0.13, _grid, "exact", pictorial=True),
     TaskFamily(
-        "caption", "rows and columns of a grid that the prompt tells", 6, 0.13, _caption, "exact", pictorial=True
+        "caption", "rows and columns of a grid that the prompt names", 6, 0.13, _caption, "exact", pictorial=True
     ),
     TaskFamily("after", "most steps from the shape shown to the one wanted", 7, 0.13, _after, "exact", pictorial=True),
     TaskFamily("noise", "noise of standard deviation 50 * (level - 1)", 20, 0.13, _noise, "exact", pictorial=True),

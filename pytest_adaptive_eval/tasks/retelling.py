@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 
+from pytest_adaptive_eval.tasks.answers import text_versions
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Question, Runner, TaskFamily
 from pytest_adaptive_eval.tasks.words import WORD_CLASSES
 
@@ -22,47 +23,56 @@ def _facts(text: str) -> Iterator[Fact]:
     for sentence in _SENTENCE_END.split(text.casefold()):
         words = _WORD.findall(sentence)
         things = [word for word in words if word in _THINGS]
-        places = [word for word in words if word in _PLACES]
-        if things or places:
-            yield things[0] if len(things) == 1 else "", places[0] if len(places) == 1 else ""
+        rooms = [word for word in words if word in _PLACES]
+        if things or rooms:
+            yield things[0] if len(things) == 1 else "", rooms[0] if len(rooms) == 1 else ""
 
 
 def by_facts(facts: Sequence[Fact]) -> Judge:
-    """Return a judge by the share of facts that an answer has, less one for each other sentence on things or places."""
+    """Return a judge by the share of facts that an answer has, less one for each other sentence on things or places.
+
+    Remarks before or after the text are ignored, see `text_versions`: the version with the highest score counts.
+    """
 
     def judge(text: str, _: Runner | None) -> Mark:
-        stated = list(dict.fromkeys(_facts(text)))
-        missing = [" and ".join(fact) for fact in facts if fact not in stated]
-        others = len(stated) - (len(facts) - len(missing))
-        score = max(len(facts) - len(missing) - others, 0) / len(facts)
-        faults = []
-        if missing:
-            faults.append(f"missing: {'; '.join(missing)}")
-        if others:
-            faults.append(f"other sentences: {others}")
-        return Mark(score, "; ".join(faults))
+        marks = [_mark(version, facts) for version in text_versions(text) or [text]]
+        return max(marks, key=lambda mark: mark.score)
 
     return judge
 
 
+def _mark(text: str, facts: Sequence[Fact]) -> Mark:
+    """Return the mark of a text."""
+    stated = list(dict.fromkeys(_facts(text)))
+    missing = [" and ".join(fact) for fact in facts if fact not in stated]
+    others = len(stated) - (len(facts) - len(missing))
+    score = max(len(facts) - len(missing) - others, 0) / len(facts)
+    faults = []
+    if missing:
+        faults.append(f"missing: {'; '.join(missing)}")
+    if others:
+        faults.append(f"other sentences: {others}")
+    return Mark(score, "; ".join(faults))
+
+
 def _draw(rng: random.Random, level: int) -> Question:
     """Draw sentences about one being, and `level` times as many about others."""
-    pairs = [(thing, place) for thing in _THINGS for place in _PLACES]
+    pairs = [(thing, location) for thing in _THINGS for location in _PLACES]
     facts = rng.sample(pairs, KEPT * (level + 1))
     being, *others = rng.sample(WORD_CLASSES["BEING"], 8)
     sentences = []
-    for n, (thing, place) in enumerate(facts):
-        who = being if n < KEPT else rng.choice(others)
+    for n, (thing, location) in enumerate(facts):
+        character = being if n < KEPT else rng.choice(others)
         did, where = rng.choice(WORD_CLASSES["DID"]), rng.choice(WORD_CLASSES["WHERE"])
-        sentences.append(f"The {who} {did} the {thing} {where} the {place}.")
-    own = facts[:KEPT]
+        sentences.append(f"The {character} {did} the {thing} {where} the {location}.")
+    own_facts = facts[:KEPT]
     answer = "\n".join(sentences[:KEPT])
     rng.shuffle(sentences)
     ask = (
         f"Retell in other words what the {being} did, one sentence for each deed. Keep the names of things and places, "
         "and leave out what anybody else did."
     )
-    return Question(f"{' '.join(sentences)}\n\n{ask}", answer, judge=by_facts(own))
+    return Question(f"{' '.join(sentences)}\n\n{ask}", answer, judge=by_facts(own_facts))
 
 
 FAMILIES = (

@@ -210,7 +210,7 @@ def _unlike(rng: random.Random, icon: Icon) -> Icon:
 
 FAMILIES = (
     sized_family("grid", "rows and columns of the grid, level + 2", 7, 0.12, _grid, "numeric"),
-    sized_family("caption", "rows and columns of a grid that the prompt tells, level + 1", 6, 0.1, _caption, "choice"),
+    sized_family("caption", "rows and columns of a grid that the prompt names, level + 1", 6, 0.1, _caption, "choice"),
     sized_family("after", "steps from the shape shown to the one wanted, 2 * level or one less", 10, 0.1, _after,
                  "choice"),
     sized_family("icons", "scattered icons, 6 + 4 * level", 12, 0.12, _icons, "numeric"),

@@ -141,7 +141,7 @@ def _read_operations(text: str, level: int, _: random.Random) -> Question:
     try:
         values = _values(ast.parse(terms, mode="eval").body)
     except (SyntaxError, MemoryError, RecursionError):
-        raise Malformed("format", f"{terms:.80} is no expression of numbers, +, -, * and brackets") from None
+        raise Malformed("format", f"{terms:.80} is not an expression of numbers, +, -, * and brackets") from None
     numbers = [int(number) for number in re.findall(r"\d+", terms)]
     of_level = len(values) == 2 * level + 1 and min(numbers) >= 1 and max(numbers) <= LARGEST_TERM
     check_level(of_level and max(map(abs, values)) <= LARGEST_VALUE, _operations_demand(level))

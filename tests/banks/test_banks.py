@@ -336,7 +336,7 @@ def test_an_image_that_is_no_regular_file_is_refused(tmp_path, kind):
         case "folder":
             image.mkdir()
     path = jsonl(tmp_path / "x.jsonl", {"id": "a", "prompt": "p", "answer": "x", "images": ["a.png"]})
-    with pytest.raises(BankError, match=r"item 'a': its image 'a\.png' cannot be read: "):
+    with pytest.raises(BankError, match=r"item 'a': its image 'a\.png' cannot be read .*: restore it, or correct"):
         read_bank(path)
 
 

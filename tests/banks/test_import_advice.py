@@ -32,6 +32,7 @@ class Form(NamedTuple):
     right: object
     wrong: object
     calls: int = 2
+    absent: object = lambda n: []
 
 
 def lines(row):
@@ -351,6 +352,170 @@ FORMS = {
         lambda n: json.dumps([{"name": "weather", "arguments": {"day": n + 1}}]),
         1,
     ),
+    "a part of the answer is no question": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {
+                    "answer_pivot": {"text": [f"pivot {n}"], "start": [n]},
+                    "context": tale(n),
+                    "question_own": f"Ni stampi ngapi, {n}?",
+                    "question_english": asked(n),
+                    "title": f"A title {n}",
+                    "answer_own": f"{n + 5}",
+                }
+            )
+        },
+        lambda n: [tale(n), f"Ni stampi ngapi, {n}?"],
+        number,
+        far,
+        absent=lambda n: [f"pivot {n}", asked(n)],
+    ),
+    "measures and denials of an answer are none": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {
+                    "question": asked(n),
+                    "label_confidence": 0.9 + n / 1000,
+                    "answer_not_matching": n + 900,
+                    "answer_matching": n + 5,
+                }
+            )
+        },
+        lambda n: [asked(n)],
+        number,
+        far,
+    ),
+    "choices that are empty lists, and an instruction in an object": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {
+                    "prompt": {"default": "Answer with a number, and nothing else."},
+                    "question": asked(n),
+                    "choices": {"text": [], "label": []},
+                    "answer": n + 5,
+                }
+            )
+        },
+        lambda n: ["Answer with a number, and nothing else.", asked(n)],
+        number,
+        far,
+        absent=lambda n: ["default"],
+    ),
+    "code that restates the question, and its equations": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {
+                    "lEquations": [f"X = {n} + 5"],
+                    "input": f"A clerk of the town hall has {n} stamps and gets some more. {asked(n)}",
+                    "code": f"def f():\n    # A clerk of the town hall has 3 stamps and gets some more. {asked(n)}\n",
+                    "target": n + 5,
+                }
+            )
+        },
+        lambda n: [asked(n)],
+        number,
+        far,
+        absent=lambda n: ["def f", "X ="],
+    ),
+    "the place of an answer in a list of another name": Form(
+        {"quiz.jsonl": lines(lambda n: {"question": asked(n), "actions": four(n), "answer_index": n % 4})},
+        lambda n: [asked(n), *four(n)],
+        letter,
+        other,
+        1,
+    ),
+    "distractors that are passages": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {
+                    "question": asked(n),
+                    "facts": [[n], [n + 1]],
+                    "distractors": [[f"title {k}", [tale(k)], 0.5] for k in range(3)],
+                    "answer": n + 5,
+                }
+            )
+        },
+        lambda n: [asked(n)],
+        number,
+        far,
+        absent=lambda n: ["title", f"[{n}]"],
+    ),
+    "patterns without a header": Form(
+        {"quiz.csv": "".join(f"{n},{asked(n)},\\b{n + 5}\\b|number-{n + 5}\n" for n in range(COUNT))},
+        lambda n: [asked(n)],
+        number,
+        far,
+    ),
+    "marks of right answers beside the choices": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {
+                    "question": f"Which fits hall {n}?",
+                    "choices": four(n),
+                    "all_targets": {"choices": [tale(n), lore(n)], "labels": [1, 0]},
+                    "conversation": f"Ann: {tale(n)} Bo: {lore(n)}",
+                    "answer": letter(n),
+                }
+            )
+        },
+        lambda n: [f"hall {n}", *four(n), f"Ann: {tale(n)}"],
+        letter,
+        other,
+        absent=lambda n: ["labels"],
+    ),
+    "records in an object beside facts": Form(
+        {
+            "quiz.json": json.dumps(
+                {
+                    "metadata": {"count": COUNT},
+                    "examples": {str(n): {"question": asked(n), "answer": n + 5} for n in range(COUNT)},
+                }
+            )
+        },
+        lambda n: [asked(n)],
+        number,
+        far,
+        1,
+    ),
+    "marked alternatives as answers": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {
+                    "question": f"Which fits hall {n}?",
+                    "answers": [{"text": text, "correct": k == n % 4} for k, text in enumerate(four(n))],
+                }
+            )
+        },
+        lambda n: [f"hall {n}", *four(n)],
+        letter,
+        other,
+        1,
+    ),
+    "a pair of sentences with labels in words": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {
+                    "sentence1": lore(n),
+                    "sentence2": tale(n),
+                    "label": ("entailment", "neutral", "contradiction")[n % 3],
+                }
+            )
+        },
+        lambda n: [f"{lore(n)}\n\n{tale(n)}", "entailment", "neutral"],
+        lambda n: ("entailment", "neutral", "contradiction")[n % 3],
+        lambda n: ("entailment", "neutral", "contradiction")[(n + 1) % 3],
+        1,
+    ),
+    "answers that some records lack, and more lack them than have them: some": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {"question": asked(n), "answer": n + 5 if n < 16 else None, "field (a.b)": {"c [d]": n}}
+            )
+        },
+        lambda n: [asked(n)],
+        number,
+        far,
+    ),
 }
 
 
@@ -387,6 +552,7 @@ def test_printed_advice_leads_to_a_bank_that_grades_as_the_data_mean(name, tmp_p
         shown = with_choices(item)
         text = "\n".join([shown.prompt, *(part["content"] for part in shown.messages), *shown.turns])
         assert [part for part in form.needed(n) if part not in text] == []
+        assert [part for part in form.absent(n) if part in text] == []
         for answer, score in ((form.right(n), 1), (form.wrong(n), 0)):
             whole_answer = item.transcript([""] * len(item.turns) + [answer]) if item.turns else answer
             assert item.grade(whole_answer) == score, (answer, item.answer, item.grader)
@@ -408,12 +574,73 @@ UNDECIDED = {
         "no field has the name of an answer: write --set answer=FIELD",
         "no setting that import can try leads to a bank",
     ),
+    "scores of a pair of sentences": (
+        lambda n: {"sentence1": lore(n), "sentence2": tale(n), "label": n / 10},
+        "'sentence2' asks nothing by itself, and no field says what is asked",
+        "no setting that import can try leads to a bank",
+    ),
+    "codes of a pair of sentences": (
+        lambda n: {"sent1": lore(n), "sent2": tale(n), "label": "cen"[n % 3]},
+        "'sent2' asks nothing by itself, and no field says what is asked",
+        "no setting that import can try leads to a bank",
+    ),
+    "a guessed field that asks nothing": (
+        lambda n: {"story": tale(n), "hints": lore(n), "answer": f"Clerk {n}"},
+        "'hints' asks nothing by itself, and no field says what is asked",
+        "no setting that import can try leads to a bank",
+    ),
+    "a video": (
+        lambda n: {"video": f"{n}7", "question": asked(n), "answer": n},
+        "'video' names sound or video, which cannot be asked: write --set where=EXPRESSION",
+        "no setting that import can try leads to a bank",
+    ),
+    "questions that need an image, and others": (
+        lambda n: {"text_only": n % 2 == 0, "question": asked(n), "answer": n},
+        "'text_only' is true of some records: write --set where=EXPRESSION",
+        "no setting that import can try leads to a bank",
+    ),
+    "objects as accepted answers": (
+        lambda n: {"question": asked(n), "references": {"must_include": [f"Ann {n}"]}},
+        "its answer is an object",
+        "no setting that import can try leads to a bank",
+    ),
+    "tables of another file": (
+        lambda n: {"question": asked(n), "table_id": f"t{n % 5}", "answer": n},
+        "'table_id' names what several records share, and no file beside the data has it",
+        "no setting that import can try leads to a bank",
+    ),
+    "choices that no answer names": (
+        lambda n: {"question": asked(n), "choices": four(n), "target": f"{tale(n)} So it was.", "ID": n},
+        "name a choice in 0 of 24 rows only",
+        "no setting that import can try leads to a bank",
+    ),
+    "codes that no field asks about": (
+        lambda n: {"smiles": f"CC(=O)NC{n}CC(CO)=CCl", "label": ("train", "valid", "test")[n % 3]},
+        "no field has the name of a question: write --set question=FIELD, or --set question='QUESTION {FIELD}'",
+        "no setting that import can try leads to a bank",
+    ),
+    "annotators in columns": (
+        lambda n: {"input": asked(n), **{f"annotator{k}": n % 2 for k in range(3)}, "cmp_key": f"a{n % 2}_b{n % 2}"},
+        "no field has the name of an answer: write --set answer=FIELD",
+        "no setting that import can try leads to a bank",
+    ),
+    "lists that may be wanted whole or in part": (
+        lambda n: {"question": asked(n), "answer": [f"Ann {n}", f"Bo {n + 1}"]},
+        "give --set answer_kind=all where all are wanted in any order",
+        "no data say which of the settings is right: choose",
+    ),
     "numbers of choices from 0 or from 1": (
         lambda n: {"question": asked(n), "choices": four(n), "answer": n % 3 + 1},
         "give --set counted=0, or --set counted=1",
         "no data say which of the settings is right: choose",
     ),
 }
+
+
+def test_lines_of_text_are_no_records(tmp_path, capsys):
+    (tmp_path / "quiz.txt").write_text("".join(f"{letter(n)}\n{asked(n)}\n{tale(n)}\n\n" for n in range(COUNT)))
+    assert main(["import", str(tmp_path / "quiz.txt")]) == 4
+    assert "lines of text have no fields: write a question and its answer" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("name", UNDECIDED)
@@ -433,6 +660,37 @@ def test_a_record_that_no_setting_reads_is_left_out_by_the_printed_command(tmp_p
     assert "writes a bank, without 3 records" in " ".join(capsys.readouterr().out.split())
     _, bank = follow(tmp_path, capsys, monkeypatch)
     assert (len(bank), lore(1) in bank.items[0].prompt) == (21, True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "first"),
+    [
+        (["refutes", "no", "false"], "answer_kind=any"),
+        ("(ivy,oak), (elm,ash)", "grader=judge"),
+        ("word " * 40, "grader=judge"),
+        (r"\\b33\\b|thirty-three", "grader=regex"),
+    ],
+)
+def test_the_first_advice_follows_from_the_form_of_the_answers(answer, first, tmp_path, capsys):
+    (tmp_path / "quiz.jsonl").write_text(lines(lambda n: {"question": asked(n), "answer": answer if n % 3 else "Ann"}))
+    assert main(["import", str(tmp_path / "quiz.jsonl"), "--yes"]) == 4
+    assert f"--yes --set {first}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_choices_that_few_answers_name_can_be_ignored(tmp_path, capsys, monkeypatch):
+    rows = lines(lambda n: {"question": asked(n), "choices": four(n), "answer": f"{n + 5} stamps" if n else four(n)[0]})
+    (tmp_path / "quiz.jsonl").write_text(rows)
+    _, bank = follow(tmp_path, capsys, monkeypatch)
+    assert {item.choices for item in bank.items} == {()}
+    assert bank.items[3].grade("8 stamps") == 1
+
+
+def test_a_judge_gets_no_question_without_the_key_that_others_have(tmp_path, capsys, monkeypatch):
+    keys = {0: None, 1: "null"}
+    rows = lines(lambda n: {"question": asked(n), "query": keys.get(n, f"select a{n} from the table of the clerks")})
+    (tmp_path / "quiz.jsonl").write_text(rows)
+    _, bank = follow(tmp_path, capsys, monkeypatch)
+    assert (len(bank), {item.grader for item in bank.items}) == (COUNT - 2, {"judge"})
 
 
 def test_tests_of_a_program_are_never_part_of_its_question(tmp_path, capsys, monkeypatch):

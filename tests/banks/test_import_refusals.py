@@ -305,7 +305,7 @@ REFUSED_WHOLE = {
     ),
     "truth values of a pair of texts": (
         [{"sentence1": f"The bank {n} shut.", "sentence2": "A bank.", "label": bool(n % 2)} for n in range(COUNT)],
-        "no field has the name of a question",
+        "'sentence2' asks nothing by itself, and no field says what is asked",
     ),
     "truth values of a text": (
         table("index,answer,text", lambda n: [n, "Yes" if n % 2 else "No", f"The clause {n} binds."]),

@@ -207,7 +207,33 @@ def test_images_are_found_beside_the_data_and_copied_once(tmp_path):
     assert [item.images for item in items] == [items[0].images, items[1].images, items[0].images]
     assert set(stored.values()) == {red, blue}
     assert "missing.png" in found.refused[0][1]
-    assert not found.folder.exists()
+    assert not Path(items[0].image_paths[0]).exists()
+
+
+IMPORT_WITHOUT_CONTEXT = """
+import sys, tempfile
+from pytest_adaptive_eval.extensions.importing.importer import import_items
+tempfile.tempdir = sys.argv[2]
+found = import_items(sys.argv[1])
+print(len(found.items), sum(len(item.images) for item in found.items))
+if sys.argv[3] == "error":
+    raise KeyError("after the import")
+"""
+
+
+@pytest.mark.parametrize(("image", "end"), [("a.png", "exit"), ("a.png", "error"), ("", "exit")])
+def test_no_copy_of_an_image_outlives_its_import(image, end, tmp_path):
+    (tmp_path / "a.png").write_bytes(png())
+    path = write(tmp_path, "a.jsonl", [{"question": "Colour?", "answer": "red", "image": image or None}])
+    (tmp_path / "temporary").mkdir()
+    command = [sys.executable, "-c", IMPORT_WITHOUT_CONTEXT, str(path), str(tmp_path / "temporary"), end]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (run.stdout.split(), list((tmp_path / "temporary").iterdir())) == (["1", str(len(image) // 5)], [])
+
+
+def test_an_import_without_images_makes_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.mkdtemp", lambda **_: pytest.fail("a folder was made"))
+    assert len(import_items(str(write(tmp_path, "a.jsonl", [{"question": "Colour?", "answer": "red"}]))).items) == 1
 
 
 def test_a_chat_keeps_its_system_message_and_gives_its_images(tmp_path):

@@ -72,7 +72,7 @@ def test_a_shared_2pl_fit_gives_the_same_models(share):
     scores[np.random.default_rng(0).random(scores.shape) >= share] = np.nan
     made: dict[tuple[str, int | None], Any] = {}
     for model in CANDIDATES:
-        alone, shared = Recipe(model)(scores), Recipe(model)(scores, made=made)
+        alone, shared = Recipe(model)(scores), Recipe(model)(scores, shared_fits=made)
         np.testing.assert_array_equal(shared.discrimination, alone.discrimination)
         np.testing.assert_array_equal(shared.intercept, alone.intercept)
     assert {model for model, _ in made} == {"1pl", "2pl", "mirt"}

@@ -10,20 +10,20 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="multimodal fits need torch (extra hf)")
 
-import benchmarks.format_backtests as module  # noqa: E402
-from benchmarks.format_backtests import (  # noqa: E402
-    FORMAT_CONTENDERS,
-    Fold,
-    anchors,
-    format_backtest,
-    format_backtest_lines,
-    signed_rank,
-)
-from benchmarks.subsets import evolved, item_total  # noqa: E402
+import pytest_adaptive_eval.extensions.papers.format_backtests as module  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality  # noqa: E402
 from pytest_adaptive_eval.calibration.scale import separation  # noqa: E402
 from pytest_adaptive_eval.errors import ResponsesError  # noqa: E402
+from pytest_adaptive_eval.extensions.papers.format_backtests import (  # noqa: E402
+    FORMAT_CONTENDERS,
+    Fold,
+    anchors,
+    format_backtest,
+    signed_rank,
+)
+from pytest_adaptive_eval.extensions.papers.format_lines import format_backtest_lines  # noqa: E402
+from pytest_adaptive_eval.extensions.papers.subsets import evolved, item_total  # noqa: E402
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation  # noqa: E402
 from pytest_adaptive_eval.irt.multimodal import Form, Modalities  # noqa: E402
 from pytest_adaptive_eval.items.responses import FormatResponses  # noqa: E402

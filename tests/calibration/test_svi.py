@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
+from pytest_adaptive_eval.calibration.build import calibrate
 from pytest_adaptive_eval.calibration.engines.svi import SVISettings, fit_svi
 from pytest_adaptive_eval.calibration.meanfield import MeanField
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.items.responses import Responses
 
 needs_pyro = pytest.mark.skipif(
     importlib.util.find_spec("pyro") is None, reason="pyro-ppl is not installed: pip install pytest-adaptive-eval[pyro]"
@@ -204,6 +206,18 @@ def test_the_step_limit_is_told():
     assert (fit.converged, fit.interrupted, fit.steps) == (False, False, 25)
     assert [step for step, _ in told] == [10, 20, 25]
     np.testing.assert_array_equal([elbo for _, elbo in told], fit.elbo)
+
+
+@pytest.mark.slow
+@needs_pyro
+@pytest.mark.parametrize(("engine", "measure"), [("svi", "ELBO -"), ("map", "largest change ")])
+def test_progress_names_the_number_that_the_engine_reports(engine, measure):
+    _, _, _, scores = simulate(20, 10, 12)
+    responses = Responses(tuple(f"m{s}" for s in range(20)), tuple(f"q{i}" for i in range(10)), scores)
+    told: list[str] = []
+    calibrate(responses, Recipe("1pl", engine=engine, limit=25), progress=told.append)
+    assert told[0].startswith("fitting, iteration ")
+    assert measure in told[0]
 
 
 @pytest.mark.slow

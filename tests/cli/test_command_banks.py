@@ -114,7 +114,7 @@ def test_a_margin_that_leaves_no_room(command, arguments, message):
         (["backtest", "q.bank", "--responses", "r.csv"], "adaptive-eval backtest --responses is gone: backtest the"),
         (
             ["calibrate", "r.csv", "--parameters", "p.jsonl", "--model", "mirt", "--set", "dimensions=4"],
-            "--model is for a fit, which --parameters takes the place of; leave it out",
+            "--model is for a fit, and --parameters replaces the fit; leave it out",
         ),
         (["calibrate", "r.csv", "--parameters", "p.jsonl", "--set", "limit=5"], "limit = 5 is for a fit"),
         (

@@ -162,7 +162,7 @@ def test_streams_that_are_closed_or_cannot_say_it(records, command, monkeypatch:
         (["report", "--export", "mlflow=x"], "'mlflow=x': expected mlflow alone"),
         (["report", "--export", "responses=a", "--export", "responses=b"], "--export: a kind is given twice"),
         (["gate", "--rescore", "r1.json"], "gate --rescore is gone: run pytest with --adaptive-eval-model=replay:"),
-        (["history", "--drift", "--evaluation", "txet"], "--evaluation txet: nothing in .adaptive-eval is like that"),
+        (["history", "--drift", "--evaluation", "txet"], "--evaluation txet: nothing in .adaptive-eval matches"),
         (
             ["history", "--drift", "--subject", "two", "--evaluation", "q"],
             "--evaluation q --subject two: nothing in .adaptive",

@@ -10,7 +10,10 @@ import pytest
 from made import made
 
 from pytest_adaptive_eval.cli.command import main
-from pytest_adaptive_eval.records.run_files import write_run
+from pytest_adaptive_eval.cli.verbs import report
+from pytest_adaptive_eval.records import history as history_module
+from pytest_adaptive_eval.records.history import History
+from pytest_adaptive_eval.records.run_files import read_run, write_run
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports.index_page import index_page
 
@@ -65,6 +68,25 @@ def test_a_page_over_the_runs_links_their_pages(history: Path, capsys: pytest.Ca
     assert page.count("data-run=") == 3
     assert "model&lt;script&gt;" in page
     assert "model<script>" not in page
+
+
+def test_the_page_of_a_history_opens_it_once_and_reads_only_listed_runs_again(
+    history: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("jinja2")
+    assert main(["report", "--index", "pages"]) == 0
+    opened: list[Path] = []
+    read: list[Path] = []
+    begin = History.__init__
+    monkeypatch.setattr(History, "__init__", lambda self, source: (opened.append(source), begin(self, source))[1])
+    monkeypatch.setattr(history_module, "read_regular", read.append)
+    monkeypatch.setattr(report, "_RUNS", 2)
+    whole = []
+    monkeypatch.setattr(history_module, "read_run", lambda path: (whole.append(path.stem[:8]), read_run(path))[1])
+    assert main(["report", "--index", "pages"]) == 0
+    assert opened == [Path(".adaptive-eval")]
+    assert read == [], "the index has all runs"
+    assert whole == ["20310103", "20310102", "20310103"], "the shown run, and the listed ones"
 
 
 def test_the_data_of_the_comparison_have_scores_and_cannot_end_the_script() -> None:

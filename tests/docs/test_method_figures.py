@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 METHODS = ROOT / "docs" / "methods"
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", ROOT.parent / "shared" / "data"))
 INTERVIEWER, TABLES = METHODS / "interviewer.md", "benchmarks/autojudger_tables.py"
+STUDY = ("-m", "pytest_adaptive_eval", "study")
 FIGURE = re.compile(r"\d*\.\d+")
 pytestmark = pytest.mark.slow
 needs_matrices = pytest.mark.skipif(
@@ -24,7 +25,10 @@ needs_matrices = pytest.mark.skipif(
 def run(*arguments: str) -> str:
     """Return what a benchmark prints."""
     command = [sys.executable, *arguments]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    environment = {**os.environ, "ADAPTIVE_EVAL_DATA": str(DATA)}
+    result = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False, env=environment
+    )
     assert result.returncode == 0, result.stderr
     return result.stdout
 
@@ -52,23 +56,13 @@ def number(text: str) -> str:
 
 @needs_matrices
 @pytest.mark.parametrize(("benchmark", "column"), [("AI2D", 0), ("MMMU", 2)])
-def test_rows_without_a_seed_of_the_autojudger_tables(tmp_path: Path, benchmark: str, column: int) -> None:
-    names = {"IRT, released difficulties": "IRT, the released difficulties", "IRT": "IRT, a converged Rasch bank"}
-    out = ["--out", str(tmp_path / "tables.jsonl")]
-    run(TABLES, "run", "--split", "paper", "--benchmark", benchmark, "--count", "1", *out, "--only", *names)
-    printed = run(TABLES, "show", *out)
+def test_rows_without_a_seed_of_the_autojudger_study(benchmark: str, column: int) -> None:
+    names = {"released": "IRT, the released difficulties", "nearest-difficulty": "IRT, a converged Rasch bank"}
+    printed = run(*STUDY, "autojudger", benchmark, "--seeds", "1", "--only", ",".join(names))
     page = INTERVIEWER.read_text()
     for name, written in names.items():
-        assert row(printed, name)[4].partition("±")[0] == row(page, written)[column]
-
-
-@needs_matrices
-@pytest.mark.parametrize("name", ["stratified", "w/o visual", "annotated"])
-def test_rows_that_the_matrices_do_not_allow_are_refused(name: str) -> None:
-    command = [sys.executable, TABLES, "run", "--only", name]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
-    assert result.returncode == 2
-    assert f"--only {name}: the matrices have no" in result.stderr
+        line = next(line for line in printed.splitlines() if line.startswith(f"{name} "))
+        assert line.split()[5].partition("±")[0] == row(page, written)[column]
 
 
 @needs_matrices
@@ -85,8 +79,8 @@ def test_the_cost_of_an_interviewer() -> None:
 
 
 @needs_matrices
-def test_the_course_of_an_interview(tmp_path: Path) -> None:
-    printed = run(TABLES, "figure6", "--out", str(tmp_path / "tables.jsonl"))
+def test_the_course_of_an_interview() -> None:
+    printed = run(TABLES, "figure6")
     course = dict(re.findall(r"^ +(1|\d0) +(\S+ +\S+)$", printed, re.MULTILINE))
     page = INTERVIEWER.read_text()
     columns = [list(map(number, values.split())) for values in course.values()]
@@ -96,10 +90,10 @@ def test_the_course_of_an_interview(tmp_path: Path) -> None:
 
 
 @needs_matrices
-def test_difficulties_by_responses_and_by_levels(tmp_path: Path) -> None:
-    printed = run(TABLES, "figure4", "--out", str(tmp_path / "tables.jsonl"))
+def test_difficulties_by_responses_and_by_levels() -> None:
+    printed = run(TABLES, "figure4")
     page = INTERVIEWER.read_text()
-    names = {"AutoJudger": "by responses", "annotated": "by level", "w/o difficulty": "none"}
+    names = {"1pl": "by responses", "annotated": "by level", "none": "none"}
     for name, written in names.items():
         at_most = re.findall(rf"bank \w+, {name},.* / (\S+)$", printed, re.MULTILINE)
         assert len(at_most) == 3
@@ -107,8 +101,8 @@ def test_difficulties_by_responses_and_by_levels(tmp_path: Path) -> None:
 
 
 @needs_matrices
-def test_first_questions(tmp_path: Path) -> None:
-    printed = run(TABLES, "table7", "--out", str(tmp_path / "tables.jsonl"))
+def test_first_questions() -> None:
+    printed = run(TABLES, "table7")
     names = {
         "residual factors": "clusters of residual factors",
         "response factors": "clusters of plain factors",
@@ -181,8 +175,7 @@ def test_the_pictures_that_a_vision_model_read() -> None:
 @pytest.mark.parametrize("data", ["MMMU", "MathVista"])
 def test_rows_of_rankings_in_formats_that_take_seconds(data: str) -> None:
     names = {"random": "random", "irt": "IRT", "item-total": "item-total"}
-    ranking = ["benchmarks/multimodal_tables.py", "ranking", "--data", data.lower(), "--budgets", "5%"]
-    printed = run(*ranking, "--contenders", *names)
+    printed = run(*STUDY, "m3irt", data.lower(), "--budget", "5%", "--only", ",".join(names))
     assert ".300 of the items are known to be of low quality" in " ".join(printed.split())
     page = (METHODS / "multimodal.md").read_text().partition(f"| {data} |")[2]
     for name, written in names.items():

@@ -199,7 +199,11 @@ def test_a_toml_file_gives_evaluations_gates_and_lines(tmp_path: Path) -> None:
         ("x = ", "not readable as TOML"),
         ("", "no evaluation"),
         ("[eval]\nbank = 'a'", "no evaluation"),
-        ("[other]\n", "unknown table 'other'"),
+        ("[other]\n", ":1: unknown table 'other'; write evaluations as [[eval]]"),
+        (
+            "[[eval]]\nbank = 'a'\n[[gate]]\nat_least = 1",
+            "and a gate below its evaluation as [[eval.gate]]",
+        ),
         (
             "[[eval]]\nbank = 'a'\n[[suite]]\nname = 'both'\nat_least = 1",
             ":3: suite is gone: write a gate for each requirement that must hold",

@@ -39,6 +39,7 @@ def make_bank(*, calibrated=True, **more):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"metric": "acuracy"}, r"metric 'acuracy' is not known; did you mean 'accuracy'\? Or use ability, accuracy"),
         ({"metric": "speed"}, "metric 'speed' is not known; use ability, accuracy, auc"),
         ({"kind": "below"}, "condition 'below' is not known; use at_least, at_most, not_worse_than, rank_within"),
         ({"value": True}, r"accuracy\.at_least\(True\): expected a number"),

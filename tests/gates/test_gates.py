@@ -208,6 +208,9 @@ class Noted:
 def test_gates_ask_at_95_percent_and_fail_where_open_unless_told_otherwise():
     noted: Any = Noted()
     accuracy = BoundMetric("accuracy", noted)
+    noted.name = "toy"
+    with pytest.raises(AttributeError, match="has no 'estimate'; judge it, as by"):
+        _ = accuracy.estimate
     defaults: dict[str, Any] = {"confidence": 0.95, "probability": 0.95, "on_inconclusive": "fail", "method": "draws"}
     assert accuracy.at_least(0.6) == Condition("accuracy", "at_least", 0.6, **defaults)
     assert accuracy.not_worse_than("old", margin=0.02) == Condition(
@@ -258,8 +261,8 @@ def test_faults_in_a_row_are_counted_by_source_and_all_faults_together():
     assert not any(limit.add("no answer", name) for name in ("bee", "dog", "bee", "dog"))
     assert limit.add(None, "dog") == ""
     assert limit.add("no\n answer", "bee") == "3 replies of bee in a row failed; the last: no answer"
-    assert limit.add(" late ", "dog") == "6 replies failed, more than 5% of the calls; the last of dog: late"
-    assert limit.add(None, "dog").startswith("6 replies failed")
+    assert limit.add(" late ", "dog") == "6 of the replies failed, more than 5 % of the calls; the last of dog: late"
+    assert limit.add(None, "dog").startswith("6 of the replies failed")
 
 
 def test_deterministic_and_data_dependent_interviews_cannot_feed_a_gate():

@@ -414,9 +414,9 @@ def torch_calibrations(folder: Path) -> dict[str, Any]:
 def _backtest_in_formats(path: Path) -> dict[str, Any]:
     import numpy as np
 
-    from benchmarks.format_backtests import format_backtest
     from pytest_adaptive_eval.banks.responses import read_format_responses
     from pytest_adaptive_eval.calibration.families import grouped
+    from pytest_adaptive_eval.extensions.papers.format_backtests import format_backtest
 
     responses = read_format_responses([path])
     responses = replace(responses, families=grouped(responses.whole).families)

@@ -114,6 +114,17 @@ def test_a_call_grows_with_its_start_and_never_beyond_what_is_expected() -> None
     assert quick.size(500) == 8
 
 
+def test_small_calls_that_bring_no_verdict_grow() -> None:
+    times = CallTimes(parallel=4)
+    sizes = []
+    for _ in range(6):
+        sizes.append(times.size(1))
+        times.note(sizes[-1], first=1.0, last=1.0)
+    assert sizes == [1, 2, 4, 8, 8, 8]
+    times.note(32, first=1.0, last=9.0)
+    assert times.size(1) == 1
+
+
 def test_calls_grow_where_all_results_come_at_the_end_until_two_sizes_show_the_start() -> None:
     times = CallTimes(parallel=1)
     sizes = []

@@ -42,7 +42,7 @@ def test_a_result_is_taken_with_what_the_log_states_of_it(fake: Fake) -> None:
     ("script", "status", "words"),
     [
         ("print('no key'); sys.exit(0)", Status.ERROR, "no result of it (exit status 0; its last line: no key"),
-        ("sys.exit(3)", Status.ERROR, "no result of it (exit status 3; it wrote nothing"),
+        ("sys.exit(3)", Status.ERROR, "no result of it (exit status 3; it printed nothing"),
         ("write(ids[0], score=None, error='image not built')", Status.ERROR, "image not built"),
         ("time.sleep(30)", Status.TIMEOUT, "the call was ended after 0.4 s"),
         ("os.kill(os.getppid(), signal.SIGKILL); time.sleep(30)", Status.ERROR, "exit status unknown"),
@@ -76,6 +76,29 @@ for item in ids:
 """
     assert [each.score for each in fake.model(script).answer(items(["a", "b", "c"]))] == [1.0, 1.0, 1.0]
     assert fake.calls == [["a", "b", "c"], ["b"]]
+
+
+def test_an_item_that_ends_its_call_loses_no_item_behind_it(fake: Fake) -> None:
+    """The harness dies at `b` and at `d`, after it has written what came before."""
+    script = """
+for item in ids:
+    begin(item)
+    if item in "bd": sys.exit("crashed at " + item)
+    write(item)
+"""
+    model = fake.model(script)
+    found = dict(zip("abcde", model.answer(items("abcde")), strict=True))
+    assert [name for name, completion in found.items() if completion.status is Status.OK] == ["a", "c", "e"]
+    assert "its last line: crashed at b" in found["b"].detail
+    assert fake.calls == [list("abcde"), list("cdeb"), list("ebd"), list("d")]
+
+
+def test_a_log_of_another_name_is_named(fake: Fake) -> None:
+    model = fake.model("(output / 'results.json').write_text('[]')")
+    (completion,) = model.answer(items("a"))
+    assert (
+        "exit status 0; it printed nothing; {output} has no *.jsonl, but results.json; all of it" in completion.detail
+    )
 
 
 def test_an_item_that_was_not_asked_ends_the_run_after_what_was_asked_is_kept(fake: Fake) -> None:
@@ -229,10 +252,12 @@ log("m.run.json", dict({lists}, submitted_ids=ids))
 
 
 def test_swebench_takes_all_ids_behind_one_option_since_it_reads_the_last_one_alone(fake: Fake) -> None:
-    model = fake.model(name="swe-bench", command="python run.py -i {ids} {output}")
-    assert model.command.filled(["a", "b"], {"output": "log"}) == ["python", "run.py", "-i", "a", "b", "log"]
-    with pytest.raises(ConfigError, match="this harness has no such option"):
-        fake.model(name="swe-bench", command="python run.py {items} {output}")
+    model = fake.model(name="swe-bench", command="python -m run -i {ids} {output}")
+    assert model.command.filled(["a", "b"], {"output": "log"}) == ["python", "-m", "run", "-i", "a", "b", "log"]
+    with pytest.raises(
+        ConfigError, match=r"harness:swe-bench has no option for an item: write \{ids\} or \{ids_file\}"
+    ):
+        fake.model(name="swe-bench", command="python -m run {items} {output}")
 
 
 def test_swebench_reports_of_instances_count_before_the_report_of_the_run(fake: Fake) -> None:

@@ -429,17 +429,22 @@ def test_a_good_bank_decides_sooner_than_none():
 @pytest.mark.slow
 @pytest.mark.parametrize("side", [1, -1])
 def test_draws_that_lean_to_the_verdict_bring_it_sooner(side):
-    """On a bank that knows each item's chance, with thresholds 15 points off: draws told of the claim and not."""
+    """On a bank that knows each item's chance, with thresholds 15 and 10 points off: draws told of the claim and not.
+
+    The first of about ten batches is hedged, and cannot lean.
+    """
     rng = np.random.default_rng(5)
     ability = rng.normal(1.2, 2.0, 400)
     truth = (rng.random(400) < 1 / (1 + np.exp(-ability))).astype(float)
-    claim, at = Claim(truth.sum() - 60 * side), {}
-    for name, claims in (("told", [claim]), ("untold", [])):
-        policy = Policy(budget="100%", batch=8, stop="decision")
-        found = decide(led(truth, policy, seeds=400, intercept=ability, claims=claims), [claim])
-        assert (found.outcome == side).mean() > 0.99
-        at[name] = found.at.mean()
-    assert at["told"] < 0.92 * at["untold"]
+    at = {"told": 0.0, "untold": 0.0}
+    for items in (60, 40):
+        claim = Claim(truth.sum() - items * side)
+        for name, claims in (("told", [claim]), ("untold", [])):
+            policy = Policy(budget="100%", batch=8, stop="decision")
+            found = decide(led(truth, policy, seeds=400, intercept=ability, claims=claims), [claim])
+            assert (found.outcome == side).mean() > 0.99
+            at[name] += found.at.mean()
+    assert at["told"] < 0.96 * at["untold"]
 
 
 def test_uniform_draws_stay_uniform_whatever_is_to_be_decided():

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.interview_metrics import relative_cost, spread
+from benchmarks.interview_metrics import relative_cost
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import replay, replay_each
 from pytest_adaptive_eval.cat.policy import Policy
@@ -23,6 +23,7 @@ from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.backtests.backtest import Split, backtest
 from pytest_adaptive_eval.extensions.backtests.contenders import CONTENDERS, AutoJudgerMaker, Contender
+from pytest_adaptive_eval.extensions.papers.judger_results import spread
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.planning import outlooks
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger

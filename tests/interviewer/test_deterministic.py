@@ -110,14 +110,14 @@ def test_a_reason_reads_well():
             [one(0, ["b"], 0.2, 0.5, 0.5), one(1, ["c"])],
             table(a=1, b=2, c=9),
             0.0,
-            "b was asked less than what else was at hand (2 of 12 questions) and its difficulty 0.2 is near the "
+            "b was asked less than the other candidates (2 of 12 questions) and its difficulty 0.2 is near the "
             "ability 0.0",
         ),
         (
             [one(0, [], 2.5, 0.2), one(1, [], 3.0, 0.1)],
             table(a=1),
             0.5,
-            "its difficulty 2.5 is the nearest at hand to the ability 0.5 and it is far from all questions so far",
+            "its difficulty 2.5 is the nearest to the ability 0.5 and it is far from all questions so far",
         ),
         ([one(0, [], 2.5, 0.52, 0.9), one(1, [], 0.0, 0.3)], table(a=1), None, "the chance of a right answer is 52%"),
         ([one(0, ["b"], None, None, 2.0)], table(a=1, b=4), None, "it is far from all questions so far"),

@@ -228,7 +228,7 @@ class TestGates:
         result = interviewed(np.zeros(4))
         for error, said in ((0.95, True), (0.9, False)):
             notes = dataclasses.replace(result, standard_error=[error] * 4).ability["cross"].at_least(0.0).notes
-            assert notes[0].startswith("the answers say next to nothing of this part") == said
+            assert notes[0].startswith("the answers say almost nothing about this part") == said
             assert any("standard deviations of the bank's subjects" in note for note in notes)
 
     def test_the_ability_shown_lies_in_its_interval(self):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.contaminated_bank import SWAPS, contaminated, swapped
 from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.extensions.papers.decoys import SWAPS, contaminated, swapped
 from pytest_adaptive_eval.items.item import LOW_QUALITY, Item
 
 

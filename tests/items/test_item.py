@@ -206,6 +206,8 @@ def test_own_grader_and_what_it_may_give() -> None:
 
         with pytest.raises(BankError, match=r"expected a number in \[0, 1\]"):
             Item("i", custom=grade).grade("x")
+    with pytest.raises(BankError, match="grader 'exakt' is not known; did you mean 'exact'"):
+        Item("i", grader="exakt").grade("x")
     with pytest.raises(BankError, match="grader 'fuzzy' is not known; use one of calls, instructions, instructions_"):
         Item("i", grader="fuzzy").grade("x")
     with pytest.raises(BankError, match=r"gave NoneType, expected a number in \[0, 1\]"):

@@ -158,6 +158,7 @@ def test_a_recorded_score_counts_where_nothing_grades_the_text(tmp_path: Path) -
         ({"id": 3, "text": "x"}, "$.id`"),
         ({"id": "first", "text": "x"}, "twice"),
         ({"id": "a"}, "with score None and text None"),
+        ({"id": "a", "prompt": "1 + 1?", "answer": "2"}, "expected an answer, found a question"),
         ({"id": "a", "text": 3}, "$.text`"),
         ({"id": "a", "text": "x", "detail": []}, "$.detail`"),
         ({"id": "a", "score": 2}, "$.score`"),

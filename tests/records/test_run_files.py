@@ -204,7 +204,7 @@ def test_a_record_that_cannot_be_json_is_refused(tmp_path: Path) -> None:
     endless: list[Any] = []
     endless.append(endless)
     for value in (endless, 10**5000):
-        with pytest.raises(JournalError, match=r"run-1\.json: the run record is no JSON data"):
+        with pytest.raises(JournalError, match=r"run-1\.json: the run record is not JSON"):
             write_run(tmp_path / "run", replace_account(record(), {"value": value}))
     assert list(tmp_path.iterdir()) == []
 

@@ -55,7 +55,7 @@ def test_what_there_is_nothing_of_is_said(folder: Path, capsys: pytest.CaptureFi
 
     watched = ["0 series of 0 runs watched", "no alarm"]
     assert said("history", "--drift") == [*watched, "no evaluation came to its end and measured something"]
-    assert said("history", "--evaluation", "x") == [f"no run in {folder} is like that"]
+    assert said("history", "--evaluation", "x") == [f"no run in {folder} matches"]
     write_run(folder, run(3, bare(error="void")))
     assert said("history", "--drift") == [*watched, "no evaluation came to its end and measured something"]
     for path in (folder / "runs").iterdir():

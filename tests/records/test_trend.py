@@ -42,6 +42,8 @@ def test_a_fall_alarms_from_few_runs_on_and_says_what_changed(tmp_path: Path) ->
     assert "no earlier run to compare with" in first.evaluations[0].drift.news
     (evaluation,) = last.evaluations
     assert evaluation.drift.change == f"ability .30 to -.60, errors .30 and .30, since run {before.run}"
+    again = night(tmp_path, 7, interview(-0.6))
+    assert again.evaluations[0].drift.change == f"ability -.60 as in run {last.run}, error .30"
     (alarm,) = evaluation.drift.alarms
     assert alarm.startswith("ability of text fell from 1.48 (4 runs) to -.15 (2 runs, since 2031-05-05 with one)")
     assert "at most one evaluation in 100 has such an alarm within 10 runs" in alarm

@@ -24,7 +24,7 @@ from pytest_adaptive_eval.text import clean_terminal
 from tests.reports.runner import Command, commands
 
 ROOT = Path("/srv/checkout")
-SENTENCE = "61 % right, between 55.1 % and 67 %; at least 55 % required"
+SENTENCE = "61 % right, between 55.1 % and 67.1 %; at least 55 % required"
 HOSTILE = [
     "::set-output name=promote::true",
     "x\n::set-output name=promote::true",

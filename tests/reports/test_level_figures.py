@@ -24,7 +24,7 @@ def test_each_evaluation_of_several_subjects_has_one_picture_with_a_line_for_eac
     (addition, counting) = level_figures([
         *climbs([10, 4, 0], [10, 9, 8, 0], [10, 4, 0]), *climbs([10, 0], [8, 0], name="counting")
     ])  # fmt: skip
-    assert addition.title == "addition: at which level does accuracy fall?"
+    assert addition.title == "addition: accuracy by level"
     assert addition.caption == "Accuracy at each level asked: 1 is m0, 2 is m1, 3 is m2."
     assert addition.picture.count('class="line"') == 3
     assert "1: 1.00, .40, .00; 2: 1.00, .90, .80, .00; 3: 1.00, .40, .00" in addition.picture

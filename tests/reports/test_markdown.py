@@ -146,7 +146,7 @@ def test_what_a_reader_finds(run: RunRecord) -> None:
         ["✅ PASS", "test_promotion"],
     ]
     assert rows[1][2] == (
-        "61 % right, between 55.1 % and 67 %; at least 55 % required"
+        "61 % right, between 55.1 % and 67.1 %; at least 55 % required"
         "accuracy .612 [.551, .671] < .55 required, 95 %, 96 of 640 items, design-based; a note"
     )
     assert [[told(cell) for cell in line.findall("td")] for line in interviews.iter("tr")][1] == [
@@ -218,10 +218,10 @@ def test_a_promotion(make: SimpleNamespace) -> None:
     record.exit_status = 0
     record.gates[1].verdict = changed(record.gates[1].verdict, on_inconclusive="pass")
     assert summary_markdown(record).startswith(
-        "## ✅ May be promoted\n\n1 gate of 2 passed, and 1 undecided was let through.\n"
+        "## ✅ May be promoted\n\n1 of 2 gates passed, and 1 undecided was let through.\n"
     )
     record.gates.pop()
-    assert "\n1 gate of 1 passed.\n" in summary_markdown(record)
+    assert "\n1 of 1 gate passed.\n" in summary_markdown(record)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_a_promotion(make: SimpleNamespace) -> None:
         ([], 0, "No gate judged the checkpoint."),
         (["PASS"], None, "The run did not come to its end."),
         (["PASS"], 3, "The run ended with exit status 3."),
-        (["INCONCLUSIVE"], 1, "1 gate could not be decided; no gate passed; the run ended with exit status 1."),
+        (["INCONCLUSIVE"], 1, "1 gate could not be decided; the run ended with exit status 1."),
         (["PASS", "notice"], 0, "1 gate had nothing to compare with yet."),
         (["FAIL", "FAIL", "PASS"], 1, "2 gates failed; the run ended with exit status 1."),
     ],
@@ -348,7 +348,7 @@ def big(make: SimpleNamespace) -> RunRecord:
 def test_sections_that_do_not_fit_are_named(make: SimpleNamespace, limit: int) -> None:
     text = summary_markdown(big(make), limit=limit)
     assert len(text.encode()) <= limit
-    assert text.startswith("## ⛔ Not to be promoted\n\n300 gates failed; no gate passed")
+    assert text.startswith("## ⛔ Not to be promoted\n\n300 gates failed; the run")
     assert {element.tag for element in rendered(text).iter()} <= OURS
     sections = {
         "gates": "| verdict |",

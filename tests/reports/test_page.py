@@ -168,9 +168,9 @@ def test_the_verdict_comes_first(record: RunRecord, sums: ItemBank) -> None:
     assert text.startswith("Not to be promoted: adder-2")
     order = [
         "Not to be promoted: adder-2 1 gate failed; the run ended with exit status 1.",
-        "✕ FAIL test_promotion 61 % right, between 55.1 % and 67 %; at least 55 % required "
+        "✕ FAIL test_promotion 61 % right, between 55.1 % and 67.1 %; at least 55 % required "
         "accuracy .612 [.551, .671] < .55 required, 95 %, 96 of 640 items, design-based a note",
-        "✓ PASS test_promotion 61 % right, between 55.1 % and 67 %; at least 55 % required "
+        "✓ PASS test_promotion 61 % right, between 55.1 % and 67.1 %; at least 55 % required "
         "accuracy .612 [.551, .671] >= .55 required, 95 %, 96 of 640 items, design-based",
         "tests/test_eval.py:12",
         "Next: read the answers adaptive-eval report 20310506T070809000Z --html report.html",
@@ -179,7 +179,7 @@ def test_the_verdict_comes_first(record: RunRecord, sums: ItemBank) -> None:
         "no score: 1 timeout",
         "Ended because the budget is spent",
         "Accuracy by category",
-        "Do the bank's predictions hold?",
+        "Answers and the bank's predictions",
         "Questions",
         "Question 1 ",
         "Question 30 ",
@@ -323,14 +323,14 @@ def test_a_question_is_told_in_full(record: RunRecord, sums: ItemBank) -> None:
     ("outcomes", "status", "title", "why"),
     [
         ([], 0, "Not to be promoted", "No gate judged the checkpoint."),
-        (["PASS"], 0, "May be promoted", "1 gate of 1 passed."),
+        (["PASS"], 0, "May be promoted", "1 of 1 gate passed."),
         (["PASS"], 1, "Not to be promoted", "The run ended with exit status 1."),
         (["PASS"], None, "Not to be promoted", "The run did not come to its end."),
         (["PASS", "INCONCLUSIVE"], 1, "Not to be promoted", "1 gate could not be decided; the run ended"),
         (["PASS", "FAIL"], 0, "Not to be promoted", "1 gate failed."),
-        (["ERROR", "FAIL"], 1, "Not to be promoted", "1 gate failed; 1 gate could not be judged; no gate passed;"),
+        (["ERROR", "FAIL"], 1, "Not to be promoted", "1 gate failed; 1 gate could not be judged;"),
         (["let through"], 0, "Not to be promoted", "No gate passed."),
-        (["PASS", "let through"], 0, "May be promoted", "1 gate of 2 passed, and 1 undecided was let through."),
+        (["PASS", "let through"], 0, "May be promoted", "1 of 2 gates passed, and 1 undecided was let through."),
         (["PASS", "notice"], 0, "Not to be promoted", "1 gate had nothing to compare with yet."),
     ],
 )
@@ -380,7 +380,7 @@ def test_an_uncalibrated_bank(make: SimpleNamespace) -> None:
     for asked in interview.administrations:
         asked.theta_before = asked.theta_after = asked.difficulty = None
     text = read(run(interview), banks={"sums": on}).text
-    assert "Do the bank's predictions hold?" not in text
+    assert "Answers and the bank's predictions" not in text
     assert " predicted " not in text
     assert "the bank is not calibrated: items were drawn uniformly, and no ability is estimated" in text
 
@@ -441,7 +441,7 @@ def test_history(record: RunRecord) -> None:
     series = history(record)
     alarm = Alarm(series[0], 4, 4, None, 0.75, 0.1, "sums: ability fell from .75 to .10")
     page = read(record, series=series, alarms=[alarm])
-    assert "History: has a quantity changed? a run this run raised an alarm" in page.text
+    assert "History a run this run raised an alarm" in page.text
     assert page.text.count("sums: ability fell from .75 to .10") == 2, (
         "below the panel, and for those who cannot see it"
     )
@@ -858,7 +858,7 @@ def test_categories_without_intervals_say_why(record: RunRecord) -> None:
     record.interviews[0].categories = [replace(row, accuracy=None, standard_error=None) for row in rows]
     text = read(record).text
     assert "Each interval holds by itself" not in text
-    assert "There are no intervals: as for the whole bank, the draws of this interview allow none." in text
+    assert "Categories have no intervals here: as for the whole bank, the draws of this interview allow none." in text
 
 
 def test_approximate_categories_of_an_interview_that_ended_at_its_verdict_have_counts_alone(record: RunRecord) -> None:
@@ -870,7 +870,7 @@ def test_approximate_categories_of_an_interview_that_ended_at_its_verdict_have_c
     interview.stop = "DECISION"
     text = read(record).text
     assert "Each interval holds by itself" not in text
-    assert "miss too often where an interview ended at its verdict" in text
+    assert "miss too often, since the interview ended at its verdict" in text
 
 
 def test_a_climb_is_drawn_by_level(make: SimpleNamespace) -> None:

@@ -128,9 +128,30 @@ def test_costs_are_a_table() -> None:
     interview = held(bank(items(60)))
     interview.costs.subject = Usage(142, 1_000, 704, seconds=3.6)
     page = unescape(html_page(run(interview)))
-    table = page[page.index(">Cost</h3>") :].partition("</table>")[0]
-    row = ["subject", "142", "1,000", "704", "3.6", "-"]
+    table = page[page.index(">Cost of this run</h3>") :].partition("</table>")[0]
+    row = ["subject", "142", "1,000", "704", "3.6"]
     assert re.findall(r"<(?:th scope=\"row\"><bdi|td[^>]*)>([^<]*)<", table) == row
+
+
+def test_tokens_that_nothing_counted_are_not_shown_as_0_and_a_column_without_values_is_left_out() -> None:
+    interview = held(bank(items(60)))
+    interview.costs.subject = Usage(142, 0, 0, seconds=3.6)
+    page = unescape(html_page(run(interview)))
+    table = page[page.index(">Cost of this run</h3>") :].partition("</table>")[0]
+    assert re.findall(r"<th scope=\"col\"[^>]*><bdi>([^<]*)<", table) == ["cost of", "calls", "seconds"]
+    assert Table("t", ("a", "b"), []).filled.rows == []
+
+
+def test_a_page_names_the_subjects_that_did_not_pass_and_then_the_others(make: SimpleNamespace) -> None:
+    interviews = [make.interview(name=name, subject={"name": name}) for name in ("ant", "bee", "owl")]
+    gates = [make.gate("FAIL", of="ant"), make.gate("INCONCLUSIVE", of="bee"), make.gate(of="owl")]
+    record = make.record(interviews, gates)
+    page = unescape(html_page(record))
+    assert "<title>Not to be promoted: ant, bee</title>" in page
+    assert "Not to be promoted: <bdi>ant</bdi>, <bdi>bee</bdi></h1>" in page
+    assert "Passed: owl.</p>" in page
+    interviews += [make.interview(name=f"n{n}", subject={"name": f"n{n}"}) for n in range(5)]
+    assert "<title>Not to be promoted: ant, bee, n0, n1, n2, and 2 more</title>" in unescape(html_page(record))
 
 
 def test_settings_read_as_text_and_not_as_python() -> None:

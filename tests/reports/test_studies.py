@@ -128,7 +128,7 @@ def test_a_damaged_account_is_named_on_the_page_and_breaks_no_report(
     page = html_page(record)
     assert "results are damaged, and some are not shown: Expected" in page
     assert f"at `$.{name}" in page
-    assert "Who ranks where by score?" in page
+    assert "Ranks by score" in page
     for report in (terminal(record), summary_markdown(record), gate_report(record).decode()):
         assert "damaged" not in report
 
@@ -136,7 +136,7 @@ def test_a_damaged_account_is_named_on_the_page_and_breaks_no_report(
 def test_page_of_an_unknown_study_kind_has_its_rankings_alone(make: SimpleNamespace) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     page = html_page(run_of(make, make.study(kind="debate")))
-    assert "Who ranks where by score?" in page
+    assert "Ranks by score" in page
     assert "Who judged whom" not in page
 
 
@@ -161,5 +161,5 @@ def test_section_of_another_package_is_found_by_its_entry_point(
     evaluation_services.cache_clear()
     page = html_page(run_of(make, make.study(kind="vote")))
     evaluation_services.cache_clear()
-    assert "Who ranks where by score?" in page
+    assert "Ranks by score" in page
     assert ">Votes</h3>" in page

@@ -74,7 +74,7 @@ def test_a_simple_run(make: SimpleNamespace) -> None:
         "vlm-2b-step-4000  mmmu  1.23 ± .31  .612 [.551, .671]  96 of 640  the budget is spent",
         "ability is by the bank's model, in logits; intervals are two-sided at 90%",
         "",
-        "PASS  test_promotion: 61 % right, between 55.1 % and 67 %; at least 55 % required",
+        "PASS  test_promotion: 61 % right, between 55.1 % and 67.1 %; at least 55 % required",
         "      accuracy .612 [.551, .671] >= .55 required, 95 %, 96 of 640 items, design-based",
         "",
         "JUnit report: gates.xml",
@@ -101,6 +101,11 @@ def test_a_very_narrow_terminal_gets_a_block_an_interview(make: SimpleNamespace)
     ]
 
 
+def test_a_bank_that_is_not_calibrated_is_noted_where_no_verdict_says_so(big: RunRecord) -> None:
+    big.gates = []
+    assert "- maze: the bank is not calibrated" in "\n".join(text(summary_lines(big, 140)))
+
+
 def test_every_kind_of_result_shows(big: RunRecord) -> None:
     lines = text(summary_lines(big, 140))
     told = "\n".join(lines)
@@ -109,7 +114,7 @@ def test_every_kind_of_result_shows(big: RunRecord) -> None:
     assert "ocr (ocrbench)" in told
     assert "-.40 ± .31  ~.605 [.580, .630]" in told
     assert "    void: 3 errors in a row: ConnectionError" in lines
-    assert "- maze: the bank is not calibrated" in told
+    assert "the bank is not calibrated" not in told, "the verdict says so"
     assert "- ocr: the bank was written although" in told
     assert "- ocr: vlm-2b-step-4000 is one of the bank's calibration subjects" in told
     assert "- ocr: ~ is the bank's own projection" in told
@@ -131,13 +136,13 @@ def test_lines_fit(big: RunRecord, width: int) -> None:
 
 def test_quiet_shows_the_sentence_of_each_verdict_its_formula_and_its_reason(big: RunRecord) -> None:
     assert text(verdict_lines(big, 300)) == [
-        "PASS          test_promotion (mmmu): 61 % right, between 55.1 % and 67 %; at least 55 % required",
+        "PASS          test_promotion (mmmu): 61 % right, between 55.1 % and 67.1 %; at least 55 % required",
         "              accuracy .612 [.551, .671] >= .55, 96 of 640",
-        "INCONCLUSIVE  maze: 61 % right, between 55.1 % and 67 %; at least 55 % required",
+        "INCONCLUSIVE  maze: 61 % right, between 55.1 % and 67.1 %; at least 55 % required",
         "              accuracy .612 [.551, .671] against .55, 96 of 640",
-        "FAIL          test_ocr (ocr): 61 % right, between 55.1 % and 67 %; at least 55 % required",
+        "FAIL          test_ocr (ocr): 61 % right, between 55.1 % and 67.1 %; at least 55 % required",
         "              accuracy .612 [.551, .671] < .55, 96 of 640",
-        "ERROR         test_chart (chart): 61 % right, between 55.1 % and 67 %; at least 55 % required",
+        "ERROR         test_chart (chart): 61 % right, between 55.1 % and 67.1 %; at least 55 % required",
         "              accuracy .612 [.551, .671] for .55, 96 of 640",
     ]
 

@@ -65,7 +65,7 @@ def test_a_run_is_logged_to_mlflow_and_comes_back(mlflow: Any, record: RunRecord
     assert mlflow.calls == (expected if active else [("start", record.run), *expected])
     assert fetch_run("mlflow:r1").to_json() == record.to_json()
     bank = ItemBank.uncalibrated("mmmu", [Item("q-1", "?", "a")])
-    with pytest.raises(BaselineMissing, match="mlflow:r1: the run has no evaluation 'mmmu'"):
+    with pytest.raises(BaselineMissing, match="mlflow:r1: the run asked no item of the bank"):
         read_baseline("mlflow:r1", [Path()], bank, "mmmu")  # its interview has no answers
     with pytest.raises(BaselineError, match="adaptive-eval report --export mlflow") as caught:
         fetch_run("mlflow:r2")

@@ -21,7 +21,7 @@ def judged(make: SimpleNamespace, outcome: str, condition: dict[str, Any], bound
     return gate
 
 
-CAT = " is the score of cat, between "
+CAT = "score of cat: "
 GATE = "pytest --adaptive-eval tests/test_eval.py::test_promotion"
 
 
@@ -37,23 +37,33 @@ def least(value: float, metric: str = "accuracy") -> dict[str, Any]:
     ("condition", "bounds", "sentence"),
     [
         (paired(0.1), (-0.362, -0.195, -0.113), "20 points below main, between 11 and 36; 10 are allowed"),
-        (paired(0.1), (-0.362, -0.195, -0.101), "20 points below main, between 10.1 and 36; 10 are allowed"),
+        (paired(0.1), (-0.362, -0.195, -0.101), "20 points below main, between 10.1 and 36.2; 10 are allowed"),
         (paired(0.05), (-0.03, 0.02, 0.08), "2 points above main, between 3 below and 8 above; 5 below are allowed"),
         (paired(0.05), (-0.08, -0.01, 0.03), "1 point below main, between 8 below and 3 above; 5 below are allowed"),
         (paired(0.05), (0.01, 0.02, 0.03), "2 points above main, between 1 and 3; 5 below are allowed"),
-        (paired(0.2, "score"), (-0.9, -0.5, -0.31), "0.5 below main in score, between 0.31 and 0.9; 0.2 are allowed"),
-        (least(0.6), (0.603, 0.75, 0.867), "75 % right, between 60.3 % and 87 %; at least 60 % required"),
+        (
+            paired(0.2, "score"),
+            (-0.9, -0.5, -0.31),
+            "0.50 points below main in score, between 0.31 and 0.90; 0.2 are allowed",
+        ),
+        (least(0.6), (0.603, 0.75, 0.867), "75 % right, between 60.3 % and 86.7 %; at least 60 % required"),
         (least(0.6), (0.75, 0.75, 0.75), "75 % right; at least 60 % required"),
         (paired(0.1), (0.0, 0.0, 0.0), "0 points from main; 10 are allowed"),
         (paired(0.1), (-0.2, -0.2, -0.2), "20 points below main; 10 are allowed"),
         (least(0.605), (0.6, 0.75, 0.867), "75 % right, between 60 % and 87 %; at least 60.5 % required"),
-        (least(0.3, "energy"), (0.589, 0.675, 0.751), f"68 %{CAT}59 % and 75 %; at least 30 % required"),
-        (least(3.5, "score"), (3.952, 4.058, 4.164), f"4.1{CAT}4 and 4.2; at least 3.5 required"),
-        (least(3.5, "score"), (3.498, 4.058, 4.164), f"4.1{CAT}3.498 and 4.2; at least 3.5 required"),
+        (paired(0.01), (-0.2, -0.1, -0.05), "10 points below main, between 5 and 20; 1 is allowed"),
+        (least(0.5, "auc"), (0.6, 1.0, 1.4), f"{CAT}1.0 levels, between 0.60 and 1.40; at least 0.5 required"),
+        (least(0.3, "energy"), (0.589, 0.675, 0.751), f"{CAT}68 %, between 59 % and 75 %; at least 30 % required"),
+        (least(3.5, "score"), (3.952, 4.058, 4.164), f"{CAT}4.1 points, between 4.0 and 4.2; at least 3.5 required"),
+        (
+            least(3.5, "score"),
+            (3.498, 4.058, 4.164),
+            f"{CAT}4.1 points, between 3.498 and 4.164; at least 3.5 required",
+        ),
         (
             {**least(0.03, "other"), "kind": "at_most"},
             (0.011, 0.0213, 0.04),
-            f"0.021{CAT}0.011 and 0.04; at most 0.03 allowed",
+            f"{CAT}0.021, between 0.011 and 0.040; at most 0.03 allowed",
         ),
         (least(0.0, "ability"), (-1.0, 0.5, 2e6), "ability 0.5"),
     ],
@@ -66,14 +76,14 @@ def test_a_verdict_is_one_sentence_whose_numbers_differ_from_the_limit_as_they_d
         gate.verdict = changed(gate.verdict, metric="ability", stated=sentence)
     text = verdict_text(make.record(gates=[gate]), gate)
     assert text.sentence == sentence
-    assert text.sentence.startswith(text.number)
+    assert text.sentence.startswith(text.quantity or text.number)
 
 
 def test_a_baseline_is_called_by_its_subject_unless_that_is_the_model_itself(make: SimpleNamespace) -> None:
     gate = judged(make, "FAIL", {**paired(0.1), "name": "baseline"}, (-0.4, -0.2, -0.15))
     for subject, called in (("step-3000", "step-3000"), ("vlm-2b-step-4000", "the baseline"), ("", "the baseline")):
         record = make.record([make.interview(baselines={"baseline": {"subject": subject}})], [gate])
-        assert verdict_text(record, gate).rest.startswith(f" below {called}, ")
+        assert verdict_text(record, gate).rest.startswith(f"below {called}, ")
 
 
 def run_of(make: SimpleNamespace, gate: Any, **interview: Any) -> RunRecord:
@@ -94,11 +104,17 @@ SOURCE = {"path": "old/main run.json", "lost": ["q-1"], "common": 9}
 @pytest.mark.parametrize(
     ("outcome", "interview", "text", "command"),
     [
-        ("FAIL", {"administrations": wrong(2)}, "ask the 2 wrong questions again", FAILED),
+        ("FAIL", {"administrations": wrong(2)}, "ask the 2 wrongly answered questions again", FAILED),
         (
             "FAIL",
             {"administrations": wrong(2), "baselines": {"main": SOURCE}},
-            "wrong questions again, 1 of them lost",
+            "wrongly answered questions again, 1 of them lost",
+            FAILED,
+        ),
+        (
+            "FAIL",
+            {"administrations": wrong(2), "baselines": {"main": {**SOURCE, "lost": ["q-0", "q-1"]}}},
+            "ask the 2 lost questions again",
             FAILED,
         ),
         ("FAIL", {"baselines": {"main": SOURCE}}, "compare", COMPARE),
@@ -139,6 +155,23 @@ def test_a_promoted_run_says_how_a_script_promotes(make: SimpleNamespace) -> Non
     assert step.command == "adaptive-eval report 20310506T070809000Z --exit-code"
 
 
+def test_a_step_of_some_evaluations_names_them(make: SimpleNamespace) -> None:
+    gates = [make.gate("FAIL"), make.gate("FAIL"), make.gate("ERROR")]
+    for gate, name in zip(gates, ("first", "second", "third"), strict=True):
+        gate.interview = name
+    repair, read = next_steps(make.record(gates=gates))
+    assert repair.text.startswith("third: correct what the verdict names")
+    assert read.text == "first, second: read the answers"
+
+
+def test_a_promotion_by_opinion_alone_is_not_the_first_thing_to_do(make: SimpleNamespace) -> None:
+    record = make.record()
+    record.exit_status = 0
+    record.interviews[0].opinion = True
+    (step,) = next_steps(record)
+    assert step.text.startswith("add a gate on a bank or a task, or promote the checkpoint on models' opinion")
+
+
 def test_an_alarm_on_the_evaluation_is_a_step(make: SimpleNamespace) -> None:
     record = make.record()
     record.exit_status = 0
@@ -146,3 +179,6 @@ def test_an_alarm_on_the_evaluation_is_a_step(make: SimpleNamespace) -> None:
         series = Series(name, "mmmu", "b", "s", "accuracy", "", ())
         steps = next_steps(record, [Alarm(series, 0, 0, None, 0.5, 0.4, "fell")] * 2)
         assert len(steps) == count
+    both = [Series("mmmu", "mmmu", "b", "s", "accuracy", category, ()) for category in ("", "art")]
+    *_, step = next_steps(record, [Alarm(series, 0, 0, None, 0.5, 0.4, "fell") for series in both])
+    assert step.text == "look at the alarms on accuracy of mmmu, accuracy of mmmu in art"

@@ -262,8 +262,8 @@ def test_baselines_that_decide_nothing():
     assert (absent.outcome, absent.notice) == (Outcome.INCONCLUSIVE, True)
     unsure = result(baselines={"main": result(unsure="too few rounds")}).score.not_worse_than("main", margin=0.1)
     assert unsure.outcome is Outcome.ERROR
-    assert "the baseline main carries no claim: too few rounds" in unsure.sentence
+    assert "the baseline main supports no claim: too few rounds" in unsure.sentence
     unknown = result(baselines={"main": result(quantities={})}).score.not_worse_than("main", margin=0.1)
-    assert "the baseline knows no score of cat" in unknown.sentence
+    assert "the baseline has no score of cat" in unknown.sentence
     with pytest.raises(BaselineError, match="was not known before it ran"):
         result().score.not_worse_than("main", margin=0.1)

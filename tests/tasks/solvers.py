@@ -130,7 +130,7 @@ def noise(name: str, picture: Picture, level: int) -> str:
 
 
 def after(prompt: str, picture: Picture, level: int) -> str:
-    """The shape that a matched filter sees, counted on from in the order that the prompt tells."""
+    """The shape that a matched filter sees, counted on from in the order that the prompt names."""
     order, steps = parts(r"In the order (.*), and round again: which shape comes (\d) after the one.*\?", prompt)
     shapes = order.split(", ")
     return shapes[(shapes.index(matched(picture, 2)) + int(steps)) % len(shapes)]

@@ -47,7 +47,10 @@ def test_difficulty_never_falls_and_goes_on() -> None:
 
 @pytest.mark.parametrize(("kind", "family"), [("text", "counting"), ("text", "post_order"), ("vision", "noise")])
 def test_levels_predict_the_mean_of_their_items(kind: str, family: str) -> None:
-    known = read_bank(BANKS / f"{kind}.bank")
+    path = BANKS / f"{kind}.bank"
+    if not path.exists():
+        pytest.skip(f"needs {path.name}, which a source distribution lacks: test in a clone")
+    known = read_bank(path)
     levels = 5
     found = level_parameters(known, family, levels)
     for level, (a, d) in enumerate(found, 1):

@@ -21,6 +21,8 @@ FACTS = [("mirror", "tower"), ("lantern", "attic")]
         ("The mirror was in the attic.\nThe lantern was under the tower.", 0.0),
         ("The mirror was under the tower, and the lantern was in the attic.", 0.0),
         ("The mirror was under the tower.\nThe lantern was in the attic.\nThe kettle was in the barn.", 0.5),
+        ('{"answer": "The mirror was under the tower.\\nThe lantern was in the attic."}', 1.0),
+        ("Not the kettle in the barn.\n\nThe mirror was under the tower.\nThe lantern was in the attic.", 1.0),
         ("", 0.0),
     ],
 )

@@ -335,7 +335,8 @@ def _calibrate(scores: Array, settings: FitSettings, progress: Progress | None) 
 
 #: What 10^3 is of the prior b ~ N(0, 10^3), by engine: as in AutoJudger's paper, and as in its code.
 READINGS = {"svi": "variance", "svi-sd": "sd"}
+_OPTIONS: dict[str, Any] = {"slow": True, "measure": "ELBO"}
 REGISTERED = (
-    FitEngine("svi", "svi is AutoJudger's, by Pyro", tuple(LATENTS), _calibrate, slow=True),
-    FitEngine("svi-sd", "svi-sd has the wide prior of AutoJudger's code", tuple(LATENTS), _calibrate, slow=True),
+    FitEngine("svi", "svi is AutoJudger's, by Pyro", tuple(LATENTS), _calibrate, **_OPTIONS),
+    FitEngine("svi-sd", "svi-sd has the wide prior of AutoJudger's code", tuple(LATENTS), _calibrate, **_OPTIONS),
 )

@@ -468,7 +468,7 @@ def _calibrate(
     settings: FitSettings,
     progress: Progress | None,
     weights: Array | None = None,
-    made: dict[Any, Any] | None = None,
+    shared_fits: dict[Any, Any] | None = None,
 ) -> Calibration:
     """Fit the items with the settings of a calibration; ``2pl-shrunk`` starts from the fit of ``2pl``."""
     dimensions = settings.dimensions
@@ -484,11 +484,11 @@ def _calibrate(
     }
     if settings.limit is not None:
         options["limit"] = settings.limit
-    if made is None:
-        made = {}
-    if (model, dimensions) not in made:
-        made[model, dimensions] = fit_map(scores, dimensions=dimensions, **options)
-    fit: Fit = made[model, dimensions]
+    if shared_fits is None:
+        shared_fits = {}
+    if (model, dimensions) not in shared_fits:
+        shared_fits[model, dimensions] = fit_map(scores, dimensions=dimensions, **options)
+    fit: Fit = shared_fits[model, dimensions]
     if shrunk and not fit.interrupted:
         fit = fit_map(scores, start=fit, slope_scale=SHRUNK, **options)
     slope = np.sqrt((fit.discrimination**2).sum(axis=1))

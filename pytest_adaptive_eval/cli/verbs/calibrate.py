@@ -77,7 +77,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.abilities is not None:
         check_writable("--abilities", options.abilities, [options.source, options.items])
     if options.parameters is not None:
-        refuse(options, RECIPE, "is for a fit, which --parameters takes the place of")
+        refuse(options, RECIPE, "is for a fit, and --parameters replaces the fit")
     recipe = recipe_of(options)
     with tempfile.TemporaryDirectory() as folder:  # of images in the logs, until the bank is written
         return _calibrate(options, names, recipe, Path(folder))

@@ -115,12 +115,12 @@ def _evaluations(files: Iterable[Path]) -> list[EvalSpec]:
     """Return the evaluations of TOML files whose items are asked."""
     from pytest_adaptive_eval.evaluation.toml import read_toml
 
-    found = []
+    specs = []
     for file in files:
         for evaluation in read_toml(file).evaluations:
             if evaluation.spec.asks_items:
-                found.append(evaluation.spec)
-    return found
+                specs.append(evaluation.spec)
+    return specs
 
 
 def _asked(spec: EvalSpec, model: str | None, *, one_item: bool) -> Iterator[Finding]:

@@ -157,7 +157,7 @@ def _peers(models: Sequence[str]) -> list[str]:
 
 
 def _example(*, answered: bool) -> dict[str, str]:
-    """Return questions to replace, and recorded answers where no model is named, so that the run shows a verdict."""
+    """Return questions to replace. Without a model, recorded answers give the run a verdict."""
     questions = []
     answers = []
     for n in range(_EXAMPLES):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, USAGE
-from pytest_adaptive_eval.cli.past_runs import RUN, add_source_argument, keep_record, new_id, open_run, show
+from pytest_adaptive_eval.cli.past_runs import RUN, NamedRuns, add_source_argument, keep_record, new_id, show
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
 
@@ -23,9 +23,8 @@ def _run(options: argparse.Namespace) -> int:
     """Merge the runs; returns their worst exit code."""
     from pytest_adaptive_eval.records.run_record import merged
 
-    records = []
-    for name in options.runs:
-        records.append(open_run(name, options.source, {"-o": options.output}))
+    named = NamedRuns(options.source, {"-o": options.output})
+    records = [named.open(name) for name in options.runs]
     if len({record.run for record in records}) < len(records):
         raise ConfigError("a run is named twice: name each run once")
     new = merged(records, new_id(clock.now()))

@@ -46,7 +46,7 @@ def _run(options: argparse.Namespace) -> int:
 
     for name in ("margin", "alpha", "power"):
         if not 0 < getattr(options, name) < 1:
-            raise ConfigError(f"--{name} {getattr(options, name)}: expected a number in (0, 1)")
+            raise ConfigError(f"--{name} {getattr(options, name):g}: expected a number in (0, 1), such as 0.1 for 10 %")
     bank = read_bank(options.bank)
     rows = _forecasts(options, bank)
     budget = _budget(options, max(outlook.quantile(DEFAULT_CHANCE) for outlook in rows[0][1]), bank)
@@ -58,7 +58,7 @@ def _run(options: argparse.Namespace) -> int:
             *_table(rows, options.power, len(bank)),
             f"{'a' if options.budget else 'the default'} budget of {budget} questions gives the first a verdict with "
             f"probability {chance:.2f}",
-            f"fixed size: of a test that looks once, at the end, with power {options.power:.0%}",
+            f"fixed size: of a test that looks once, at the end, with power {number(options.power)}",
             *_errors_without_gate(bank, budget),
         ]
     )
@@ -130,12 +130,12 @@ def _forecasts(options: argparse.Namespace, bank: ItemBank) -> list[tuple[str, S
         earlier = read_earlier(options.predict_from, [Path.cwd()], bank, bank.name)
         policy = decide if bank.calibrated else uniform.by_predictions
         forecasts = predicted_outlooks(threshold, bank, policy, earlier.on(bank), margin)
-        rows.append((f"{label}, {earlier.source.sentence}, {FLIPS:.0%} of answers differ", forecasts))
+        rows.append((f"{label}, {earlier.source.sentence}, {100 * FLIPS:.0f} % of answers differ", forecasts))
     if "not_worse_than" not in measure.kinds or not measure.is_share:  # margins here are of an accuracy
         return rows
     paired = Condition(options.metric, "not_worse_than", margin, "baseline", confidence=confidence)
     policy = decide if bank.calibrated else uniform
-    paired_label = f"not worse than a baseline by {number(margin)}, {FLIPS:.0%} of answers differ"
+    paired_label = f"not worse than a baseline by {number(margin)}, {100 * FLIPS:.0f} % of answers differ"
     rows.append((paired_label, outlooks(paired, bank, policy, _baseline(bank, target))))
     return rows
 
@@ -144,7 +144,7 @@ def _table(rows: Sequence[tuple[str, Sequence[Outlook]]], power: float, size: in
     """Return the lines of a table with the least favourable forecast of each gate."""
     from pytest_adaptive_eval.gates.outlook import fixed_size
 
-    table = [("", "expected", "90% within", f"{power:.0%} within", "fixed size")]
+    table = [("", "expected", "90 % within", f"{100 * power:.0f} % within", "fixed size")]
     for label, forecasts in rows:
         worst = forecasts[int(first_largest([outlook.expected for outlook in forecasts]))]
         sequential = (round(worst.expected), worst.quantile(0.9), worst.quantile(power))

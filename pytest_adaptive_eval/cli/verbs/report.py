@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, spare
 from pytest_adaptive_eval.cli.past_runs import (
     RUN,
+    NamedRuns,
     add_bank_argument,
     add_source_argument,
     bank_paths,
     named_paths,
-    open_history,
-    open_run,
     show,
 )
 from pytest_adaptive_eval.cli.screen import put, screen
@@ -68,17 +67,20 @@ def _run(options: argparse.Namespace) -> int:
     for name in ("html", "markdown", "comment", "junit"):
         writes[f"--{name}"] = getattr(options, name)
     writes |= {f"--export {kind}": path for kind, path in exports.items()}
-    record = _open(options, writes)
+    runs = NamedRuns(options.source, writes)
+    record = _open(options, runs)
     paths = bank_paths(options, record)
     spare(writes, [*paths.values(), *named_paths(record)])
-    history = _history_at(options.source)
-    series, alarms = _trend(record, history)
+    series: list[Series] = []
+    alarms: list[Alarm] = []
+    if any((options.html, options.markdown, options.comment, options.github)):
+        series, alarms = _trend(record, runs)
     banks: Mapping[str, ItemBank] = {}
     try:
         banks = _banks(record, paths, [Path.cwd(), Path(options.run).parent])
         _write(options, record, banks, series, alarms)
         if options.index:
-            _write_index(history or open_history(options.source, {}), options.index)
+            _write_index(runs.history, options.index)
         for kind, path in exports.items():
             _export(record, kind, path)
     finally:  # the run is shown even if a file cannot be written
@@ -92,10 +94,10 @@ def _run(options: argparse.Namespace) -> int:
     return NOT_PASSED if record.exit_status is None else record.exit_status
 
 
-def _open(options: argparse.Namespace, writes: Mapping[str, Path | None]) -> RunRecord:
+def _open(options: argparse.Namespace, runs: NamedRuns) -> RunRecord:
     """Return the record; write to GitHub's outputs if it cannot be read, since none would read as success."""
     try:
-        return open_run(options.run, options.source, writes)
+        return runs.open(options.run)
     except AdaptiveEvalError:
         if options.github:
             from pytest_adaptive_eval.reports.github import write_failure
@@ -127,8 +129,8 @@ def _write(
     if options.html:
         from pytest_adaptive_eval.reports.page import write_page
 
-        beside = Path(options.run).parent / ".adaptive-eval"
-        requests = _requests(record, [options.source, beside])
+        run_folder = Path(options.run).parent / ".adaptive-eval"
+        requests = _requests(record, [options.source, run_folder])
         write_page(record, options.html, banks=banks, series=series, alarms=alarms, requests=requests)
         screen.note(f"page: {options.html}")
     if options.markdown:
@@ -159,15 +161,15 @@ def _requests(record: RunRecord, folders: Sequence[Path]) -> dict[str, str]:
     for interview in record.interviews:
         if interview.reuse:
             named.append(Path(interview.reuse.store))
-    found: dict[str, str] = {}
+    requests: dict[str, str] = {}
     for path in dict.fromkeys([*(folder / ANSWERS_FILE for folder in folders), *named]):
         if path.is_file():
             try:
                 with CompletionStore(path, exclusive=False) as store:
-                    found |= store.find_requests(record.sent_keys)
+                    requests |= store.find_requests(record.sent_keys)
             except ConfigError as error:
                 screen.note(f"shown without the requests as they were sent: {error}")
-    return found
+    return requests
 
 
 def _write_index(history: History, folder: Path) -> None:
@@ -191,13 +193,13 @@ def _write_index(history: History, folder: Path) -> None:
 
 def _until(record: RunRecord, series: Sequence[Series]) -> list[Series]:
     """Return the series that a run is of, up to it."""
-    found = []
+    shortened = []
     for entry in series:
         runs = [point.run for point in entry.points[-_RUNS:]]
         if record.run in runs:
             end = len(entry.points) - len(runs) + runs.index(record.run) + 1
-            found.append(replace(entry, points=entry.points[:end]))
-    return found
+            shortened.append(replace(entry, points=entry.points[:end]))
+    return shortened
 
 
 def _export_of(text: str) -> tuple[str, Path]:
@@ -232,27 +234,14 @@ def _export(record: RunRecord, kind: str, path: Path) -> None:
                 screen.note(f"answers to items leave out {', '.join(others)}: see the record")
 
 
-def _history_at(source: Path) -> History | None:
-    """Return the history of a folder; None without one that can be read."""
-    from pytest_adaptive_eval.records.history import History
-
-    if source.exists():
-        with suppress(AdaptiveEvalError):
-            return History(source)
-    return None
-
-
-def _trend(record: RunRecord, history: History | None) -> tuple[list[Series], list[Alarm]]:
+def _trend(record: RunRecord, runs: NamedRuns) -> tuple[list[Series], list[Alarm]]:
     """Return the series of the run's evaluations up to it, and the alarms that last; both empty without a history."""
     from pytest_adaptive_eval.records.drift import lasting, monitor
 
     series: list[Series] = []
-    if history is not None:
+    if runs.source.exists():
         with suppress(AdaptiveEvalError):
-            own_runs = list(history.runs)
-            history.add(record)
-            series = history.series_of(record)
-            history.runs = own_runs  # the page of a history has its own runs alone
+            series = runs.history.including(record).series_of(record)
     return series, lasting(monitor(series), series)
 
 

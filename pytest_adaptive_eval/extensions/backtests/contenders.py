@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pytest_adaptive_eval.cat.policy import POLICIES, Policy
+from pytest_adaptive_eval.cat.policy import A2_JUDGER, AUTOJUDGER_PAPER, PAPERS, POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import (
     FixedForm,
     Information,
@@ -24,6 +24,7 @@ from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
 from pytest_adaptive_eval.irt.estimation import PseudoItems
 from pytest_adaptive_eval.types import Array
 
+_UNIFORM = Policy(Random(), 0.0)
 #: Makes a policy from the scores (S, n) of the calibration subjects, embeddings (n, E) of the items or None, the budget
 #: in items, and a seed.
 PolicyMaker = Callable[[Array, Array | None, int, int], Policy]
@@ -52,9 +53,11 @@ class AutoJudgerMaker:
 
     Args:
         settings: Settings of `AutoJudger`, besides embeddings, responses and seed.
+        policy: Estimator and all else of the policy; its selector is replaced.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
+    policy: Policy = _UNIFORM
 
     def __call__(self, train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:  # noqa: ARG002
         """Return the policy; without embeddings, the responses of `train` place the items."""
@@ -62,7 +65,7 @@ class AutoJudgerMaker:
             points = residual_factors(train)
         else:
             points = embeddings
-        return Policy(AutoJudger(points, responses=train, seed=seed, **self.settings), 0.0)
+        return replace(self.policy, selector=AutoJudger(points, responses=train, seed=seed, **self.settings))
 
 
 def _cluster_form(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:
@@ -87,7 +90,6 @@ def _by_ability(name: str, policy: Policy | PolicyMaker, summary: str) -> Conten
     return Contender(name, "1pl", policy, "ability", f"Rasch; {summary}")
 
 
-_UNIFORM = Policy(Random(), 0.0)
 _MOST_INFORMATION = Policy(MaximumInformation(), 0.0)
 _NEAREST = Policy(NearestDifficulty(), 0.0, estimator=PseudoItems())
 
@@ -100,7 +102,7 @@ CONTENDERS: Mapping[str, Contender] = {
         _mean("random", _UNIFORM, "uniform draws"),
         _projected("random-projected", "bank", _UNIFORM, "uniform draws, projected by the model of --model"),
         _mean("stratified", Policy(Stratified(), 0.0), "equal numbers a category"),
-        _mean("cluster", _cluster_form, "an item a cluster of response patterns"),
+        _mean("cluster", _cluster_form, "one item per cluster of response patterns"),
         _projected("form", "bank", POLICIES["form"], "the policy form: the same items for everybody"),
         _by_ability("nearest-difficulty", _NEAREST, "difficulty nearest to the ability (as in AutoJudger)"),
         _projected("maximum-information", "2pl", _MOST_INFORMATION, "2PL, most information"),
@@ -109,6 +111,11 @@ CONTENDERS: Mapping[str, Contender] = {
         _projected("spread", "2pl", Policy(Spread(), 0.5), "2PL, drawn by predicted spread, floor .5"),
         _projected("variance", "mirt", Policy(Variance(), 0.0), "MIRT, what most lowers the projection's variance"),
         _by_ability("autojudger", AutoJudgerMaker(), "the best of the 5 farthest questions, by code"),
-        _by_ability("a2-judger", AutoJudgerMaker({"profile": True}), "the same, of the least certain category"),
+        _by_ability(AUTOJUDGER_PAPER, AutoJudgerMaker(policy=PAPERS[AUTOJUDGER_PAPER]), "the same, without a prior"),
+        _by_ability(
+            A2_JUDGER,
+            AutoJudgerMaker({"profile": True}, PAPERS[A2_JUDGER]),
+            "the same with a wide prior, of the least certain category",
+        ),
     )
 }

@@ -26,7 +26,7 @@ def in_processes(
     Raises:
         ConfigError: A process died.
     """
-    if min(jobs, len(work)) == 1:
+    if min(jobs, len(work)) <= 1:
         for part in work:
             yield process_part(shared, part)
         return

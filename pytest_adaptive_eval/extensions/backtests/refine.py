@@ -44,7 +44,7 @@ REASONS = {
     "kept": "needs all modalities together",
     "low quality": "was made to be no good",
     "shortcut": "a smaller format does as well",
-    "unclear": "its like and its own gain disagree on whether it needs all modalities",
+    "unclear": "similar items and its own gain disagree on whether it needs all modalities",
     "redundant": "needs all modalities, and is less informative than the kept ones",
 }
 
@@ -225,7 +225,7 @@ def refine(
         separations = {}
     warnings = _warnings(responses, low, needs, shortcut, kept_items)
     if not fit.converged:
-        warnings.insert(0, "the fit did not converge: what it gives the items is not settled")
+        warnings.insert(0, "the fit did not converge: its item parameters are not final")
     return Refinement(tuple(findings), fit, ranking, by_chance, moved, separations, tuple(warnings))
 
 
@@ -294,8 +294,8 @@ def _warnings(responses: FormatResponses, low: Bools, needs: Bools, shortcut: Bo
     originals = int((~low).sum())
     if (bad := int((shortcut & ~low).sum())) * 2 > originals:
         out.append(
-            f"{bad} of the {originals} original items are shortcuts themselves: the full bank measures more of "
-            "something else than of what needs all modalities, and the ranking moves for that reason"
+            f"{bad} of the {originals} original items are shortcuts themselves: they need one modality only, "
+            "which explains the rank change"
         )
     if (count := int(kept_items.sum())) < SMALL:
         out.append(f"the subset has {counted(count, 'item')}: too few to rank subjects by")

@@ -135,7 +135,7 @@ def log_mlflow(record: RunRecord) -> None:
             mlflow.set_tags(_tags(record))
             mlflow.log_artifact(str(path), FOLDER)
     except Exception as error:  # any exception of the server or its client
-        raise UsageError(f"MLflow did not take the run: {without_password(error)}. See MLFLOW_TRACKING_URI") from None
+        raise UsageError(f"MLflow refused the run: {without_password(error)}. See MLFLOW_TRACKING_URI") from None
 
 
 def log_wandb(record: RunRecord) -> str:
@@ -167,7 +167,7 @@ def log_wandb(record: RunRecord) -> str:
         return f"wandb:{run.entity}/{run.project}/{run.id}"
     except Exception as error:  # any exception of the server or its client
         raise UsageError(
-            f"Weights & Biases did not take the run: {without_password(error)}. See WANDB_PROJECT, WANDB_ENTITY, "
+            f"Weights & Biases refused the run: {without_password(error)}. See WANDB_PROJECT, WANDB_ENTITY, "
             "WANDB_MODE and wandb login"
         ) from None
 

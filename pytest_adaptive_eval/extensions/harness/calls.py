@@ -51,17 +51,17 @@ class Results:
         self._files = harness.files
         self._read = results_of(harness.format)
         self._settings = settings
-        self._seen: list[tuple[str, int, int]] = []
+        self._stamps: list[tuple[str, int, int]] = []
 
     def changed(self) -> bool:
         """Return whether a file of the log is new or has changed since the last look."""
-        seen = []
+        stamps = []
         for file in self._output.glob(self._files):
             with contextlib.suppress(OSError):
                 about = file.stat()
-                seen.append((str(file), about.st_size, about.st_mtime_ns))
-        changed = seen != self._seen
-        self._seen = seen
+                stamps.append((str(file), about.st_size, about.st_mtime_ns))
+        changed = stamps != self._stamps
+        self._stamps = stamps
         return changed
 
     def so_far(self) -> list[ItemResult]:
@@ -122,19 +122,28 @@ class CallFolder:
             for question in questions:
                 file.write(f"{self.questions.index(question)}\n")
 
-    def last_words(self) -> str:
-        """Return how the harness ended, and the last line of its output, for a question without a result."""
+    def last_words(self, pattern: str) -> str:
+        """Return how the harness ended, and the last line of its output, for a question without a result.
+
+        Args:
+            pattern: Pattern of the log's files below `output`.
+        """
         status = "unknown"
         with contextlib.suppress(OSError, ValueError, KeyError):
             status = json.loads((self.path / "ended.json").read_text(encoding="utf-8"))["exit_status"]
         lines: list[str] = []
         with contextlib.suppress(OSError):
             lines = (self.path / "log.txt").read_text(encoding="utf-8", errors="replace").split("\n")
-        said = [line.strip() for line in lines if line.strip()]
-        last = "it wrote nothing"
-        if said:
-            last = f"its last line: {said[-1][:300]}"
-        return f"the log has no result of it (exit status {status}; {last}; all of it: {self.path / 'log.txt'})"
+        written = [line.strip() for line in lines if line.strip()]
+        last = "it printed nothing"
+        if written:
+            last = f"its last line: {written[-1][:300]}"
+        words = [f"exit status {status}", last]
+        if not any(self.output.glob(pattern)):
+            names = sorted(str(path.relative_to(self.output)) for path in self.output.rglob("*") if path.is_file())
+            found = ", ".join(names[:3]) or "nothing"
+            words.append(f"{{output}} has no {pattern}, but {found}")
+        return f"the log has no result of it ({'; '.join(words)}; all of it: {self.path / 'log.txt'})"
 
 
 def folders_of(subject: Path) -> list[CallFolder]:
@@ -162,7 +171,7 @@ def open_lock(path: Path) -> IO[str]:
 
 
 def try_lock(file: IO[str]) -> bool:
-    """Lock a file for this process and those that it hands the file to. Return False where another one has it."""
+    """Lock a file for this process and processes that inherit it. Return False if another process has the lock."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -126,12 +126,12 @@ class Command:
         if is_folder:
             name = Path(self.checkpoint).resolve().name
             weights = checkpoint_hash(self.checkpoint, cache=cache)
-            known = "files of this hash"
+            origin = "files of this hash"
         else:
             name = self.checkpoint or self.harness.name
             weights = f"{self.checkpoint} {self.settings.revision}"
-            known = "not known: the harness is taken at its word"
-        environment = {"weights": known, "revision": self.settings.revision, HARNESS_VERSION: self.version()}
+            origin = "not known: the harness is taken at its word"
+        environment = {"weights": origin, "revision": self.settings.revision, HARNESS_VERSION: self.version()}
         answering = [self.harness.name, weights, *(file_hash(path, cache=cache) for path in self.files())]
         return SubjectIdentity(
             name,
@@ -182,6 +182,16 @@ class Command:
         return ""
 
 
+def _script_of(words: Sequence[str]) -> str:
+    """Return the script that Python runs; empty for a module, code, or another program."""
+    if len(words) < 2 or not _PYTHON.fullmatch(Path(words[0]).name):
+        return ""
+    script = words[1]
+    if script.startswith("-") or _PLACEHOLDER.search(script):
+        return ""
+    return script
+
+
 def _value_of(word: str) -> str:
     """Return what follows ``--option=``, else the word."""
     return word.rpartition("=")[2]
@@ -200,7 +210,7 @@ def read_command(name: str, checkpoint: str, options: Mapping[str, Any]) -> Comm
     """Return the command of a harness.
 
     Raises:
-        ConfigError: There is no such harness or program, or the command does not say which items to run.
+        ConfigError: The harness or program is unknown, or the command does not say which items to run.
     """
     harness = find_harness(name)
     settings = read_options(HarnessSettings, options, f"harness:{name}")
@@ -243,7 +253,12 @@ def _faults(harness: Harness, words: Sequence[str], checkpoint: str) -> Iterator
         yield "has {samples}, which is for lm-eval"
     if harness.id_map and not {"samples", "tasks"} <= used:
         yield "needs {samples} and {tasks}: a task that --samples does not name runs all of its documents"
-    if "items" in used and ("{items}" not in words or not harness.option):
-        yield "has {items} where it is not a word of its own, or this harness has no such option"
+    if "items" in used and not harness.option:
+        yield f"has {{items}}, and harness:{harness.name} has no option for an item: write {{ids}} or {{ids_file}}"
+    if "items" in used and "{items}" not in words:
+        yield "has {items} within a word: it becomes several words, so write it between spaces"
     if "checkpoint" in used and not checkpoint:
         yield "has {checkpoint}, and none is given: write model = 'harness:NAME#CHECKPOINT' or checkpoint = ..."
+    script = _script_of(words)
+    if script and not Path(script).is_file():
+        yield f"runs {script!r}, and there is no such file in {Path.cwd()}: correct its name or path"

@@ -15,14 +15,14 @@ def indices(include_path: str, tasks: list[str]) -> dict[str, dict[str, int]]:
     from lm_eval.tasks import TaskManager
     from lm_eval.utils import handle_non_serializable, hash_string
 
-    found: dict[str, dict[str, int]] = {}
+    by_task: dict[str, dict[str, int]] = {}
     loaded = TaskManager(include_path=include_path or None).load(tasks)["tasks"]
     for name, task in loaded.items():
-        by_hash = found.setdefault(str(name), {})
+        by_hash = by_task.setdefault(str(name), {})
         for index, document in enumerate(task.eval_docs):
             text = json.dumps(document, indent=2, default=handle_non_serializable, ensure_ascii=False)
             by_hash.setdefault(hash_string(text), index)
-    return found
+    return by_task
 
 
 if __name__ == "__main__":

@@ -84,18 +84,18 @@ def _result_of_line(line: bytes, where: str) -> ItemResult:
 def promptfoo(folder: Path, settings: ResultSettings) -> Iterator[ItemResult]:  # noqa: ARG001 -- of all formats alike
     """Yield the tests by their description; ``testIdx`` counts within the chosen ones and is not read."""
     for file, data in json_objects(folder, ("*.json",)):
-        seen = set()
+        names = set()
         for number, row in enumerate(inner(data, "results", "results") or (), 1):
             where = f"{file}: result {number}"
             name = inner(row, "testCase", "description")
             if not isinstance(name, str) or not name:
                 raise ResponsesError(f"{where}: the test has no description, which is the item's id; write one")
-            if name in seen:
+            if name in names:
                 raise ResponsesError(
                     f"{where}: a second result of {name!r}; give the configuration one prompt and one provider, and "
                     "each test a description of its own"
                 )
-            seen.add(name)
+            names.add(name)
             yield _result_of_test(name, row, where)
 
 
@@ -126,6 +126,6 @@ def results_of(name: str) -> ResultsOf:
         return _OWN[name]
     reader = FORMATS.get(name)
     if reader is None or reader.results is None:
-        known = sorted({*_OWN, *(each.name for each in FORMATS.values() if each.results is not None)})
-        raise ConfigError(f"a harness has the format {name!r}, expected one of {', '.join(known)}")
+        formats = sorted({*_OWN, *(each.name for each in FORMATS.values() if each.results is not None)})
+        raise ConfigError(f"a harness has the format {name!r}, expected one of {', '.join(formats)}")
     return reader.results

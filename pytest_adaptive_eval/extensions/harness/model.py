@@ -50,7 +50,7 @@ class HarnessModel(Model):
             **options: See `settings.HarnessSettings`.
 
         Raises:
-            ConfigError: There is no such harness or program, or the command does not say which items to run.
+            ConfigError: The harness or program is unknown, or the command does not say which items to run.
         """
         if cache is None:
             root = Path(tempfile.mkdtemp(prefix="adaptive-eval-"))

@@ -29,7 +29,7 @@ class Harness(Table, frozen=True):
         escape: Whether it reads ids as patterns of fnmatch; their signs are escaped then.
         id_map: How an id ``TASK:HASH`` becomes the index of ``{samples}``; empty where ids are the harness's own.
         agent_failures: The log's names of what the agent did, which counts as wrong.
-        time_outs: Those of them that are time-outs, whose seconds are above any bound.
+        time_outs: The agent failures that are time-outs, whose seconds are above any bound.
         infrastructure: The log's names of what the infrastructure did, which leaves no score.
         version: Command that prints its version; ``{program}`` is the first word of the user's command, and
             ``{python}`` the interpreter that runs it.
@@ -68,9 +68,9 @@ class Harness(Table, frozen=True):
                 raise ConfigError(f"item {item!r:.80}: {fault}, so harness:{self.name} cannot run it alone; rename it")
 
     def _faults(self, item: str) -> Iterator[str]:
-        found = sorted({sign for sign in self.refused if sign in item})
-        if found:
-            yield f"the id has {' and '.join(map(repr, found))}, which separates ids"
+        separators = sorted({sign for sign in self.refused if sign in item})
+        if separators:
+            yield f"the id has {' and '.join(map(repr, separators))}, which separates ids"
         if not item.isprintable() or not item or item.startswith("-"):
             yield "the id is empty, begins with a hyphen or has unprintable signs"
         if self.separator == " " and any(sign.isspace() for sign in item):

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -38,7 +39,7 @@ from pytest_adaptive_eval.models.request_keys import draw_number
 
 #: Shortest pause between two looks at a log, in seconds, and the pause as a multiple of how long a look takes.
 POLL, LOOKS = 0.1, 5.0
-#: Tries of an item.
+#: Tries of an item whose call brings no score of it.
 TRIES = 2
 #: Seconds beyond its grace after which a call that does not end is killed from here.
 LATE = 10.0
@@ -55,7 +56,7 @@ class Asked:
 
 
 class Calls:
-    """What the calls of one harness share.
+    """State that all calls of one harness share.
 
     Args:
         root: Folder of the locks on calls, which all harnesses of a run share.
@@ -149,7 +150,7 @@ class Call:
             self.cancelled.set()
 
     def deliver(
-        self, folder: CallFolder, found: Sequence[tuple[Asked, ItemResult]], begun: float, *, hand_over: bool = True
+        self, folder: CallFolder, results: Sequence[tuple[Asked, ItemResult]], begun: float, *, hand_over: bool = True
     ) -> None:
         """Give the results of questions to the run: at once to its journal, and then to its thread.
 
@@ -157,7 +158,7 @@ class Call:
             hand_over: Whether the thread of the run is to get them.
         """
         calls = self.calls
-        for asked, result in found:
+        for asked, result in results:
             with calls.lock:
                 if asked.done or self.cancelled.is_set():
                     continue
@@ -179,12 +180,19 @@ class Call:
             self.calls.arrivals.wake()
 
     def _try_all(self) -> None:
+        """Ask for each item until it has a score or `TRIES` tries; what may have ended a call comes last again."""
         faults: dict[Question, Completion] = {}
-        for attempt in range(TRIES):
-            for group in _apart([asked for asked in self._asked if not asked.done]):
-                faults |= self._call(group, attempt)
+        tries: Counter[Question] = Counter()
+        attempt = 0
+        while rest := [asked for asked in self._asked if not asked.done and tries[asked.question] < TRIES]:
+            rest.sort(key=lambda asked: tries[asked.question])
+            for group in _split_by_occurrence(rest):
+                tried = self._call(group, attempt)
                 if self.cancelled.is_set():
                     return
+                faults |= tried
+                tries.update(tried.keys())
+            attempt += 1
         for asked in self._asked:
             if not asked.done:
                 self.calls.arrivals.put(partial(self._hand_over, asked.index, faults[asked.question]))
@@ -197,7 +205,7 @@ class Call:
     def _call(self, group: Sequence[Asked], attempt: int) -> dict[Question, Completion]:
         """Run questions of different items by one call, unless an earlier run has left their results.
 
-        Return what is said on the ones without a score.
+        Return what is said on the ones that were tried and have no score, see `_Running.watch`.
         """
         slots = [self.calls.root / f"call-{number}.lock" for number in range(self.calls.command.settings.calls)]
         with locked(slots, self.cancelled.wait) as slot:
@@ -212,19 +220,19 @@ class Call:
     def _take_left(self, group: Sequence[Asked]) -> None:
         """Take the results that calls of killed runs have left, once such a call has ended."""
         calls = self.calls
-        wanted = {asked.question: asked for asked in group if asked.question.interview}
+        by_question = {asked.question: asked for asked in group if asked.question.interview}
         for folder in folders_of(calls.folder):
-            left = {each.item: wanted[each] for each in folder.open_questions() if each in wanted}
-            if not left:
+            asked_by_item = {each.item: by_question[each] for each in folder.open_questions() if each in by_question}
+            if not asked_by_item:
                 continue
             with locked([folder.path / "lock"], self.cancelled.wait):
                 results = calls.results(folder).so_far()
-            found = []
+            scored = []
             for result in results:
-                name = calls.command.harness.item_of(result.item, left)
-                if name in left and result.score is not None:
-                    found.append((left[name], result))
-            self.deliver(folder, found, clock.elapsed())
+                name = calls.command.harness.item_of(result.item, asked_by_item)
+                if name in asked_by_item and result.score is not None:
+                    scored.append((asked_by_item[name], result))
+            self.deliver(folder, scored, clock.elapsed())
 
     def _completion(self, item: Item, result: ItemResult, cost: Usage) -> Completion:
         command = self.calls.command
@@ -262,7 +270,10 @@ class _Running:
         self._is_late = False
 
     def watch(self, slot: IO[str]) -> dict[Question, Completion]:
-        """Run the command to its end, or end it where it is not wanted; return what is said on missing scores.
+        """Run the command to its end, or end it where it is not wanted; return what is said on tries without a score.
+
+        Where a call brought some results and then ended, the first item of which the log says nothing was tried: it may
+        have ended the call. The items behind it may not have begun. Where it brought none, all were tried.
 
         Raises:
             ConfigError: The harness ran an item that was not asked.
@@ -353,7 +364,7 @@ class _Running:
 
     def _take(self, results: Sequence[ItemResult]) -> None:
         """Deliver the results with a score, and note the others and ids that were not asked."""
-        found = []
+        scored = []
         for result in results:
             name = self._calls.command.harness.item_of(result.item, self._group)
             if name not in self._group:
@@ -364,34 +375,40 @@ class _Running:
                         self._calls.spend(result, self._begun)
                 self._words[name] = result.fault
             elif not self._group[name].done:
-                found.append((self._group[name], result))
-        if found:
+                scored.append((self._group[name], result))
+        if scored:
             self._last = clock.elapsed() - self._begun
             self._first = self._first or self._last
         # the run gets the error in their place, before a verdict could rest on them
-        self._call.deliver(self._folder, found, self._begun, hand_over=not self._strange)
+        self._call.deliver(self._folder, scored, self._begun, hand_over=not self._strange)
 
     def _missing(self) -> Iterator[tuple[Question, Completion]]:
-        """Yield the questions without a score, with what the harness says."""
+        """Yield the questions that were tried and have no score, with what the harness says."""
+        is_cut_short = bool(self._words) or any(asked.done for asked in self._group.values())
+        silent = 0
         for name, asked in self._group.items():
             if asked.done:
                 continue
             words = self._words.get(name, "")
+            silent += not words
+            if is_cut_short and not words and silent > 1:
+                continue
             status = Status.ERROR
             if not words and self._is_late:
                 status = Status.TIMEOUT
                 words = f"the call was ended after {self._limit():g} s"
-            yield asked.question, Completion("", status, detail=words or self._folder.last_words())
+            found = self._folder.last_words(self._calls.command.harness.files)
+            yield asked.question, Completion("", status, detail=words or found)
 
 
-def _apart(asked: Sequence[Asked]) -> list[list[Asked]]:
+def _split_by_occurrence(asked: Sequence[Asked]) -> list[list[Asked]]:
     """Return the questions in groups, each with one sample and different items."""
     groups: dict[tuple[int, int], list[Asked]] = {}
-    seen: dict[tuple[str, int], int] = {}
+    occurrences: dict[tuple[str, int], int] = {}
     for each in asked:
-        place = each.question.item, each.question.sample
-        seen[place] = seen.get(place, 0) + 1  # the same one of several interviews
-        groups.setdefault((each.question.sample, seen[place]), []).append(each)
+        key = each.question.item, each.question.sample
+        occurrences[key] = occurrences.get(key, 0) + 1  # the same one of several interviews
+        groups.setdefault((each.question.sample, occurrences[key]), []).append(each)
     return list(groups.values())
 
 

@@ -21,20 +21,20 @@ def numbers_of(command: Command, tasks: Sequence[str]) -> dict[str, dict[str, in
         ConfigError: The harness cannot load the tasks.
     """
     words = [command.python(), lmeval_ids.__file__, _include_path(command.words), *tasks]
-    said = ""
+    errors = ""
     try:
         ended = subprocess.run(
             words, capture_output=True, text=True, env=command.environment(), timeout=SECONDS, check=False
         )
-        said = ended.stderr
-        found: dict[str, dict[str, int]] = json.loads(ended.stdout.strip().rpartition("\n")[2])
+        errors = ended.stderr
+        numbers: dict[str, dict[str, int]] = json.loads(ended.stdout.strip().rpartition("\n")[2])
     except (OSError, ValueError, subprocess.TimeoutExpired):
-        last = said.strip().rpartition("\n")[2][:300]
+        last = errors.strip().rpartition("\n")[2][:300]
         raise ConfigError(
             f"harness:{command.harness.name}: the tasks {', '.join(tasks)} cannot be loaded ({last}); try them with "
             "the harness itself"
         ) from None
-    return found
+    return numbers
 
 
 def _include_path(words: Sequence[str]) -> str:
@@ -65,4 +65,4 @@ def chosen(items: Sequence[str], numbers: Mapping[str, Mapping[str, int]]) -> di
                 "from a log of this version of the task"
             )
         by_task.setdefault(task, set()).add(number)
-    return {task: sorted(found) for task, found in by_task.items()}
+    return {task: sorted(documents) for task, documents in by_task.items()}

@@ -66,8 +66,8 @@ class HarnessKind(ModelKind):
         from pytest_adaptive_eval.extensions.harness.command import read_command
 
         self.check_names(spec, options)
-        given = {name: value for name, value in options.items() if name != "cache"}
-        return read_command(*self.arguments(spec), given)
+        harness_options = {name: value for name, value in options.items() if name != "cache"}
+        return read_command(*self.arguments(spec), harness_options)
 
 
 REGISTERED = (HarnessKind(),)

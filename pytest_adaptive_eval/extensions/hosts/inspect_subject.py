@@ -76,7 +76,7 @@ class InspectModel(Model):
 
     @property
     def no_reuse(self) -> str:
-        """Why agents and tools run again."""
+        """Reason for which agents and tools run again."""
         return "agents and tools of Inspect run again"
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:

@@ -8,13 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_adaptive_eval.banks.expressions import as_path
+from pytest_adaptive_eval.banks.expressions import as_path, key_path
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.extensions.importing.base import Imported, ImportSettings, applied
+from pytest_adaptive_eval.extensions.importing.grading import yes_or_no
 from pytest_adaptive_eval.extensions.importing.importer import import_items
 from pytest_adaptive_eval.extensions.importing.names import (
     ANSWERING,
     ASKED,
+    MEASURED,
+    MEDIA,
     NAMES,
     PLAIN,
     is_about,
@@ -25,8 +28,16 @@ from pytest_adaptive_eval.extensions.importing.names import (
 )
 from pytest_adaptive_eval.extensions.importing.proposal import Unused, is_complete
 from pytest_adaptive_eval.extensions.importing.sources import first_records, guessed_header
-from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided, reason_kind, sentence
+from pytest_adaptive_eval.extensions.importing.undecided import (
+    NO_ANSWER,
+    Advice,
+    Undecided,
+    as_options,
+    reason_kind,
+    sentence,
+)
 from pytest_adaptive_eval.extensions.importing.values import as_text, fields_of, literal
+from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.mappings import ItemMapping, split_list
 
 #: Records on which settings are tried, and settings that one open point tries.
@@ -61,11 +72,17 @@ class Reading(NamedTuple):
     items: int
     refused: int
     mapping: ItemMapping
+    unanswered: int = 0
 
     @property
     def kinds(self) -> set[str]:
         """What is open."""
         return {point.kind for point in self.points}
+
+    @property
+    def share(self) -> float:
+        """Share of the records that are refused."""
+        return self.refused / max(1, self.items + self.refused)
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -75,7 +92,8 @@ class Reading(NamedTuple):
     @property
     def is_written_partly(self) -> bool:
         """Whether a bank of the other records is all that is possible."""
-        return self.refused <= self.items and all(point.refuses for point in self.points)
+        is_read = 0 < self.items >= self.refused - self.unanswered
+        return is_read and all(point.refuses for point in self.points)
 
 
 class Plan(NamedTuple):
@@ -107,13 +125,14 @@ class Adviser:
         if isinstance(imported, Imported) and imported.read > _TRIED:
             limit = _TRIED
             reading = self._read({}, limit)
-        chosen: dict[str, str] = {}
+        chosen: Mapping[str, str] = {}
+        if self._settings.ignore:
+            chosen = {"ignore": listed(self._settings.ignore)}
         points = list(found.points)
         decided: dict[str, OpenPoint] = {}
         while advised := self._advised(reading, chosen, limit, decided):
-            point, settings, reading = advised
+            point, chosen, reading = advised
             decided[point.kind] = point
-            chosen |= settings
         if limit and chosen:
             reading = self._read(chosen, None)
         elif limit:
@@ -124,7 +143,7 @@ class Adviser:
             shown += [point._replace(advice=()) for point in reading.points if point.kind not in found.kinds]
             return Plan(shown, None)
         if is_complete(applied(self._settings, chosen)):
-            chosen = _as_texts(reading.mapping) | chosen
+            chosen = {**_as_texts(reading.mapping), **chosen}
         is_chosen = not any(point.even and len(point.advice) > 1 for point in shown)
         return Plan(shown, chosen, reading.refused, is_chosen)
 
@@ -136,20 +155,20 @@ class Adviser:
     def _advised(
         self, reading: Reading, chosen: Mapping[str, str], limit: int | None, decided: Mapping[str, OpenPoint]
     ) -> tuple[OpenPoint, Mapping[str, str], Reading] | None:
-        """Return the first open point that settings decide, the first of these, and what it leads to."""
+        """Return the first open point that settings decide, all settings with the best of them, and their reading."""
         for point in reading.points:
             if point.kind in decided:
                 continue
             good = []
             for advice in point.advice[:_MOST]:
-                after = self._read({**chosen, **advice.settings}, limit)
-                keeps = after.items + after.refused and after.refused <= reading.refused
-                if keeps and point.kind not in after.kinds:
-                    good.append((advice, after))
+                settings = _with(chosen, advice.settings)
+                after = self._read(settings, limit)
+                if after.items + after.refused and after.share <= reading.share and point.kind not in after.kinds:
+                    good.append((advice, settings, after))
             if good:
-                best, after = min(good, key=lambda entry: entry[1].rank)
-                others = [advice for advice, _ in good if advice != best]
-                return point._replace(advice=(best, *others)), best.settings, after
+                best, settings, after = min(good, key=lambda entry: entry[2].rank)
+                others = [advice for advice, *_ in good if advice != best]
+                return point._replace(advice=(best, *others)), settings, after
         return None
 
     def _read(self, chosen: Mapping[str, str], limit: int | None) -> Reading:
@@ -168,8 +187,18 @@ class Adviser:
             else:
                 point = OpenPoint("unread", str(imported), guessed_header(self._source))
             return Reading([point], 0, 0, ItemMapping())
-        points = list(_open_points(imported, settings or self._settings, self._source))
-        return Reading(points, len(imported.items), len(imported.refused), imported.parts[0][1])
+        points = list(_open_points(imported, settings or self._settings, self._settings, self._source))
+        unanswered = sum(reason == NO_ANSWER for _, reason in imported.refused)
+        return Reading(points, len(imported.items), len(imported.refused), imported.parts[0][1], unanswered)
+
+
+def _with(chosen: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """Return chosen settings with further ones; fields to ignore are added to earlier ones."""
+    together = {**chosen, **settings}
+    fields = dict.fromkeys(split_list(f"{chosen.get('ignore', '')},{settings.get('ignore', '')}"))
+    if fields:
+        together["ignore"] = listed(list(fields))
+    return together
 
 
 def _as_texts(mapping: ItemMapping) -> dict[str, str]:
@@ -192,17 +221,27 @@ def listed(expressions: Sequence[str]) -> str:
     return ",".join(texts)
 
 
-def _open_points(imported: Imported, settings: ImportSettings, source: str) -> Iterator[OpenPoint]:
-    """Yield what a person has to decide before a proposed mapping can be accepted."""
+def _open_points(
+    imported: Imported, settings: ImportSettings, given: ImportSettings, source: str
+) -> Iterator[OpenPoint]:
+    """Yield what a person has to decide before a proposed mapping can be accepted.
+
+    Args:
+        given: The settings of the person, without ones that are tried.
+    """
     mapping = imported.parts[0][1]
     if not (mapping.question or mapping.messages):
         advice = [Advice({"question": name}) for name in (*_asking(imported.unused), *mapping.context)]
         problem = "no field has the name of a question"
         advice += guessed_header(source)
-        if not advice:
-            problem += ": write --set question=FIELD"
-        yield OpenPoint("question", problem, advice)
-    elif not (mapping.answer or mapping.accepted or mapping.distractors or settings.labels or imported.items):
+        if all(field.name == "value" for field in imported.unused):
+            advice = []
+            problem = "records that are lines of text have no fields: write a question and its answer as JSON in a line"
+        elif not advice:
+            problem += ": write --set question=FIELD, or --set question='QUESTION {FIELD}' where no field asks"
+        asking = sum(field.asks for field in imported.unused)
+        yield OpenPoint("question", problem, advice, even=asking > 1)
+    if not (mapping.answer or mapping.accepted or mapping.distractors or settings.labels or imported.items):
         answers = [field.expression for field in imported.unused if _may_answer(field)]
         advice = [*_labels(source), *(Advice({"answer": answer}) for answer in answers)]
         if mapping.messages:
@@ -212,11 +251,11 @@ def _open_points(imported: Imported, settings: ImportSettings, source: str) -> I
         problem = "no field has the name of an answer"
         if not advice:
             problem += ": write --set answer=FIELD, or --labels FILE"
-        yield OpenPoint("answer", problem, advice)
+        yield OpenPoint("answer", problem, advice, even=len(answers) > 1)
     yield from _needed_fields(imported, settings, source)
-    asked = sum("?" in item.prompt or item.grader not in ("yesno", "numeric") for item in imported.items)
-    is_plain = normal(mapping.question) in PLAIN and not (mapping.context or mapping.instruction)
-    if is_plain and asked * 2 <= len(imported.items):
+    named = (mapping.question, *mapping.context)
+    is_plain = not mapping.instruction and (settings.question != given.question or PLAIN.issuperset(map(normal, named)))
+    if is_plain and sum(map(_asks, imported.items)) * 2 <= len(imported.items):
         problem = (
             f"{mapping.question!r} asks nothing by itself, and no field says what is asked: give --set question="
             "'QUESTION {..}', or --set instruction=SENTENCE"
@@ -230,6 +269,12 @@ def _open_points(imported: Imported, settings: ImportSettings, source: str) -> I
         whole = f"{len(imported.refused)} of {imported.read} records are refused, {count} because {problem}"
         even = any(error.even for error in alike)
         yield OpenPoint(f"refused: {kind}", f"{whole} ({first_places})", _of_all(alike), refuses=True, even=even)
+
+
+def _asks(item: Item) -> bool:
+    """Return whether an item says what is asked: by a question mark, or by choices that are more than yes and no."""
+    in_words = [choice for choice in item.choices if len(choice) > 1 and not yes_or_no(choice)]
+    return bool(in_words) or "?" in item.prompt or "？" in item.prompt
 
 
 def _of_all(errors: Sequence[Undecided]) -> Sequence[Advice]:
@@ -248,17 +293,21 @@ def _asking(unused: Sequence[Unused]) -> list[str]:
     fields = []
     within = []
     for field in unused:
-        for key in fields_of(literal(field.example)):
-            within.append(f"{as_path(field.name)}.{as_path(str(key))}")
-        may_ask = field.asks or (field.words >= 2 and normal(field.name) not in PLAIN)
-        if may_ask and not (is_about(field.name) or field.constant):
+        if is_about(field.name) or field.constant:
+            continue
+        entries = fields_of(literal(field.example))
+        for key, entry in entries.items():
+            if _is_text(entry):
+                within.append(f"{as_path(field.name)}.{key_path(str(key))}")
+        if not entries and (field.asks or (field.words >= 2 and normal(field.name) not in PLAIN)):
             fields.append(field)
-    fields.sort(key=lambda field: (not field.asks, -field.varied, -field.words))
-    return [*within, *(field.expression for field in fields)]
+    fields.sort(key=lambda field: (0, 0, 0) if field.asks else (1, -field.varied, -field.words))
+    return [*(field.expression for field in fields), *within]
 
 
 def _may_answer(field: Unused) -> bool:
-    return bool(words_of(field.name) & ANSWERING) and not field.constant
+    words = words_of(field.name)
+    return bool(words & ANSWERING - {"key", "keys"}) and not (words & MEASURED or field.constant)
 
 
 def _labels(source: str) -> Iterator[Advice]:
@@ -270,7 +319,7 @@ def _labels(source: str) -> Iterator[Advice]:
             yield Advice({"labels": path})
         for name in fields_of(record):
             if normal(name) in NAMES["answer"]:
-                yield Advice({"labels": path, "answer": f"$label.{as_path(name)}"})
+                yield Advice({"labels": path, "answer": f"$label.{key_path(name)}"})
 
 
 def _needed_fields(imported: Imported, settings: ImportSettings, source: str) -> Iterator[OpenPoint]:
@@ -285,38 +334,56 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
     for key, name in references.items():
         joined = list(_joined(name, key, mapping, source))
         if joined:
-            whole = Advice({"ignore": ",".join([*settings.ignore, key])}, "where questions are whole without it")
+            whole = Advice({"ignore": key}, "where questions are whole without it")
             yield OpenPoint(f"record {key}", f"{key!r} names records of another file", [*joined, whole])
             fields = [field for field in fields if field.expression != key]
+    for field in list(fields):
+        what = _not_asked(field, settings)
+        if what:
+            fields.remove(field)
+            skipped = as_options(_ignoring([field]))
+            where = f"write --set where=EXPRESSION for records that are whole without it, or {skipped} where all are"
+            yield OpenPoint(f"record {field.name}", f"{field.name!r} {what}: {where}")
     if not fields:
         return
     texts = [field for field in fields if field.is_text]
     others = [field for field in fields if not field.is_text]
-    ignored = Advice(_ignoring(settings, fields), "where they are whole without it")
+    ignored = Advice(_ignoring(fields), "where they are whole without it")
     advice = [ignored]
     attached = [field for field in fields if is_file(field.name) and field.partly]
     if attached:
         where = " && ".join(f"not_null({as_path(field.name)}, '') == ''" for field in attached)
         others = [field for field in others if field not in attached]
-        advice.insert(0, Advice({"where": where, **_ignoring(settings, others)}, "for the questions without a file"))
+        advice.insert(0, Advice({"where": where, **_ignoring(others)}, "for the questions without a file"))
     if texts:
         context = listed([*mapping.context, *(field.expression for field in texts)])
-        advice.insert(0, Advice({"context": context, **_ignoring(settings, others)}))
+        advice.insert(0, Advice({"context": context, **_ignoring(others)}))
     for field in fields:
         if field.holds_question:
             others = [each for each in fields if each != field]
-            given = {"question": field.expression, **_ignoring(settings, others)}
+            given = {"question": field.expression, **_ignoring(others)}
             advice.append(Advice(given, "where it is the whole prompt"))
     listing = " and ".join(filter(None, [", ".join(repr(each.name) for each in fields[:-1]), repr(fields[-1].name)]))
     pronoun = "it" if len(fields) == 1 else "them"
     yield OpenPoint("needed", f"questions may need {listing}, and do not use {pronoun}", advice)
 
 
-def _ignoring(settings: ImportSettings, fields: Sequence[Unused]) -> dict[str, str]:
+def _not_asked(field: Unused, settings: ImportSettings) -> str:
+    """Return why no prompt can have what a field is about; empty for other fields."""
+    if field.is_flag:
+        return "is true of some records"
+    if words_of(field.name) & MEDIA:
+        return "names sound or video, which cannot be asked"
+    if is_reference(field.name) and not is_file(field.name) and field.is_shared and not settings.labels:
+        return "names what several records share, and no file beside the data has it"
+    return ""
+
+
+def _ignoring(fields: Sequence[Unused]) -> dict[str, str]:
     """Return the setting that ignores further fields; empty if there are none."""
     if not fields:
         return {}
-    return {"ignore": ",".join((*settings.ignore, *(field.name for field in fields)))}
+    return {"ignore": listed([field.name for field in fields])}
 
 
 def _is_text(value: Any) -> bool:
@@ -336,7 +403,7 @@ def _joined(name: str, key: str, mapping: ItemMapping, source: str) -> Iterator[
             texts.append("$label")
         for field, value in fields.items():
             if _is_text(value) and not is_about(field):
-                texts.append(f"$label.{as_path(field)}")
+                texts.append(f"$label.{key_path(field)}")
         if texts:
             context = listed([*mapping.context, *texts])
             yield Advice({"labels": path, "labels_by": key, "context": context})

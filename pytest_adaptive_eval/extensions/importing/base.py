@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pytest_adaptive_eval.banks.images import ImageStore
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import AdaptiveEvalError, DatasetError
 from pytest_adaptive_eval.extensions.importing.undecided import Undecided, reason_kind
@@ -90,7 +90,7 @@ class Imported(AbstractContextManager["Imported"]):
         undecided: Errors of refused records that settings can decide, by their reasons.
     """
 
-    folder: Path
+    store: ImageStore
     proposed: bool
     facts: dict[str, Any]
     items: list[Item] = field(default_factory=list)
@@ -143,7 +143,7 @@ class Imported(AbstractContextManager["Imported"]):
         )
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.store.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -252,8 +252,8 @@ def _split(text: str, convention: str) -> list[str]:
     return [part.strip() for part in re.split(separators, text) if part] or [text]
 
 
-def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
-    """Return how the answers of all rows name choices.
+def find_convention(rows: Sequence[tuple[Any, Choices]], name: str, fields: Sequence[str] = ()) -> str:
+    """Return how the answers of all rows name choices, which some fields have.
 
     Raises:
         DatasetError: No convention explains nine tenths of the rows, or several explain as many and name different
@@ -276,7 +276,10 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
         orders = sum(len(ordered(*row, "letter")) == len(row[1].texts) for row in judged)
         if orders >= _EXPLAINED * len(judged):
             raise Undecided(problem, Advice({"answer_kind": "list"}, "where they put the choices in order"))
-        raise Undecided(f"{problem}; write --set answer=FIELD, or --set choices=FIELDS")
+        problem += "; write --set answer=FIELD, or --set choices=FIELDS"
+        if explained[best]:
+            raise Undecided(problem, Advice({"ignore": ",".join(fields)}, "where answers are texts of their own"))
+        raise Undecided(problem)
     equal = []
     for other in _CONVENTIONS:
         if explained[other] == explained[best]:

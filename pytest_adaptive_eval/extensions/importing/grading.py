@@ -69,6 +69,9 @@ _CODES = re.compile(r"[A-Z][A-Za-z]{0,9}-?\d[\w.-]*(?:\s*[;,|/]\s*[A-Z][A-Za-z]{
 #: Texts that are the same without punctuation only if they are.
 _PLAIN = re.compile(r"[^\W_](?:[\w\s.,'’&/:-]*[\w.)'’])?\s*(?:\([^()]*\))?")
 _MARKED_DIGITS = re.compile(r"\d[.,/:\-–]\d|\A[-+−]")
+#: Groups of words in brackets, and what regular expressions have, of which one in so many answers may be one.
+_PATTERN, _PATTERNS = re.compile(r"\\[bBdDsSwW](?![A-Za-z])|\(\?[:i=!]|\.[*+](?!\w)"), 20
+_GROUPED = re.compile(r"\(.*[^\W\d_]{3}.*,.*\)", re.DOTALL)
 _ENTRIES = re.compile(r"[^\s,]{1,3}(?:\s?,\s?[^\s,]{1,3})+|\(.*,.*\)", re.DOTALL)
 #: Numbers that may be one with a decimal comma, or two; and numbers that may mean classes.
 _COMMA, _CODE = re.compile(r"-?\d+,(?!\d{3}(?:\D|\Z))\d+"), re.compile(r"\d{1,2}")
@@ -84,7 +87,7 @@ _DASHES = ("-", "--", "–", "—", "?", "_")
 _END = 60
 #: Words above which no grader compares texts well; labels that a prompt can list, and answers for each; parts in any
 #: order.
-_LONG_WORDS, _LABELS, _EACH_LABEL, _PARTS = 7, 12, 5, 4
+_LONG_WORDS, _LABELS, _EACH_LABEL, _PARTS = 7, 12, 4, 4
 #: Answers for each number that may mean a class.
 _EACH_CODE = 3
 #: How an answer of several parts may be read.
@@ -92,6 +95,12 @@ _PART_KINDS = {
     "all": "where all are wanted in any order",
     "any": "where each entry is right",
     "list": "where they are wanted in this order",
+}
+#: Graders of texts that differ from their key in words, and when each is right.
+_OF_TEXTS = {
+    "judge": "where a model judges them",
+    "f1": "for the share of common words",
+    "contains": "where an answer has to repeat them",
 }
 #: Sentences that say how a question for a grader is answered.
 INSTRUCTIONS = {
@@ -145,6 +154,8 @@ def accepted_texts(value: Any, accepted: Sequence[Any], mapping: ItemMapping) ->
     Raises:
         DatasetError: The answer is an object, or a list that may be read in several ways.
     """
+    if any(isinstance(part, Mapping) for part in accepted) and not mapping.grader:
+        raise _of_parts(accepted, accepted[0], mapping)
     texts = []
     for text in filter(None, [*_texts_of(value, mapping), *flat_texts(accepted)]):
         texts.append(_without_solution(text))
@@ -189,20 +200,24 @@ def _texts_of(value: Any, mapping: ItemMapping) -> list[str]:
 
 def _of_parts(entries: Sequence[Any], value: Any, mapping: ItemMapping) -> Undecided:
     """Return the error on an answer of several parts: an object, a list, or codes in one text."""
-    name = as_path(mapping.answer or "$label")
+    name = as_path(mapping.answer or next(iter(mapping.accepted), "$label"))
+    step = "[*]" if isinstance(value, list) else ""
     if isinstance(entries[0], Mapping):
         return Undecided(
-            f"its answer is an object, {value!r:.80}: write --set answer={name}.KEY for the part that is the answer, "
-            "or --set grader=judge"
+            f"its answer is an object, {value!r:.80}: write --set answer={name}{step}.KEY for the part that is the "
+            "answer, or --set grader=judge"
         )
     kinds = list(_PART_KINDS)
     words = [set(as_text(entry).casefold().split()) for entry in entries]
-    if words[0].intersection(*words[1:]):  # spellings of one answer
+    even = False
+    if words[0].intersection(*words[1:]) or any(map(yes_or_no, entries)):  # spellings of one answer
         kinds = ["any", "all", "list"]
     elif isinstance(value, str) and isinstance(literal(value), list):
         kinds = ["list", "all", "any"]
+    else:
+        even = True
     advice = [Advice({"answer_kind": kind}, _PART_KINDS[kind]) for kind in kinds]
-    return Undecided(f"its answer is a list, {value!r:.80}", *advice)
+    return Undecided(f"its answer is a list, {value!r:.80}", *advice, even=even)
 
 
 def _without_solution(text: str) -> str:
@@ -311,7 +326,7 @@ class GraderChoice:
         grader = self._mapping.grader
         if self._problem:
             raise self._problem
-        if self._mapping.missing is None and not (ungraded(grader) or grader == "literal"):
+        if self._mapping.missing is None and (grader == JUDGE or not (ungraded(grader) or grader == "literal")):
             words = []
             for text in key.answers:
                 if may_be_missing(text) or text in _DASHES:
@@ -412,14 +427,24 @@ def _problems(firsts: Sequence[str], questions: Sequence[str], name: str) -> Ite
     for text in firsts:
         if not (is_list(text) or is_number(text) or _is_formula(text)):
             words.append(count_words(text))
-    sorted_words = sum(map(_is_from_question, firsts, questions)) >= _KIND * len(firsts)
-    if len(words) * 2 > len(firsts) and median(words) > _LONG_WORDS and not sorted_words:
+    sorted_words = sum(map(is_made_of, firsts, questions)) >= _KIND * len(firsts)
+    advice = [Advice({"grader": grader}, meaning) for grader, meaning in _OF_TEXTS.items()]
+    are_long = len(words) * 2 > len(firsts) and median(words) > _LONG_WORDS
+    longer = sum(count > 2 * _LONG_WORDS for count in words)
+    if (are_long or longer * 4 > len(firsts)) and not sorted_words:
+        many = f"{longer} of {len(firsts)} answers are texts of more than {2 * _LONG_WORDS} words"
+        if are_long:
+            many = f"the answers are texts of {median(words):g} words in the middle"
+        yield Undecided(f"{many}, which comparing does not grade", *advice)
+    patterns = list(filter(_PATTERN.search, firsts))
+    if len(patterns) * _PATTERNS > len(firsts):
         yield Undecided(
-            f"the answers are texts of {median(words):g} words in the middle, which comparing does not grade",
-            Advice({"grader": "judge"}, "where a model judges them"),
-            Advice({"grader": "f1"}, "for the share of common words"),
-            Advice({"grader": "contains"}, "where an answer has to repeat them"),
+            f"{len(patterns)} of {len(firsts)} answers, such as {patterns[0]!r:.60}, may be regular expressions",
+            Advice({"grader": "regex"}, "where they are"),
+            Advice({"grader": "exact"}, "where they are texts"),
         )
+    if sum(map(bool, map(_GROUPED.fullmatch, firsts))) * 2 > len(firsts):
+        yield Undecided("the answers are groups of words in brackets, whose order and form nothing says", *advice)
 
 
 def _grader_of_labels(labels: Sequence[str]) -> str:
@@ -487,8 +512,8 @@ def _is_plain(text: str) -> bool:
     return bool(_PLAIN.fullmatch(text) and not _MARKED_DIGITS.search(text) and normal_words(text))
 
 
-def _is_from_question(answer: str, question: str) -> bool:
-    """Return whether an answer is made of words of its question, as where these are to be sorted."""
+def is_made_of(answer: str, question: str) -> bool:
+    """Return whether an answer is made of words of a question, as where these are to be sorted."""
     words = answer.split()
     return sum(word in question for word in words) >= _KIND * len(words)
 

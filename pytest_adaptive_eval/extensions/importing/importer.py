@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -84,27 +82,21 @@ def import_items(
     hashes = {name: hashed for dataset in datasets for name, hashed in dataset.facts["files"].items()}
     facts = {**datasets[0].facts, "files": hashes, "importer": importer or "general"}
     proposed = reader.proposes and (proposes or not is_complete(settings))
-    imported = Imported(Path(tempfile.mkdtemp(prefix="adaptive-eval-import-")), proposed, facts)
-    try:
-        for dataset in datasets:
-            imported.notes += dataset.notes
-        _read(imported, datasets, settings, limit)
-    except BaseException:
-        shutil.rmtree(imported.folder, ignore_errors=True)
-        raise
+    imported = Imported(ImageStore(None, datasets[0].bases), proposed, facts)
+    for dataset in datasets:
+        imported.notes += dataset.notes
+    _read(imported, datasets, settings, limit)
     return imported
 
 
 def _read(imported: Imported, datasets: Sequence[Dataset], settings: ImportSettings, limit: int | None) -> None:
     """Read the records of each mapping, and build the items of all."""
-    folder = imported.folder
-    store = ImageStore(folder, list(datasets[0].bases) or [folder])
     groups: list[tuple[list[Draft], ItemMapping]] = []
     for dataset in datasets:
         mapping = _whole_mapping(imported, dataset, settings)
         imported.parts.append((dataset.files if len(datasets) > 1 else (), mapping))
         number = sum(len(drafts) for drafts, _ in groups) + len(imported.refused)
-        drafts = _drafts(replace(dataset, mapping=mapping), number, store, imported, limit)
+        drafts = _drafts(replace(dataset, mapping=mapping), number, imported, limit)
         groups.append((drafts, mapping))
     build_items(groups, imported, datasets[0].name, _CHECKED_IN_TRIALS if limit else MOST_CHECKED)
     # line 2 comes before line 10
@@ -120,7 +112,7 @@ def _whole_mapping(imported: Imported, dataset: Dataset, settings: ImportSetting
         return propose(_sample(dataset), dataset.mapping, APART)
     mapping, sample = _nested(dataset, _sample(dataset))
     labelled = settings.labels and not settings.labels_by
-    mapping = propose(sample, mapping, UNLABELLED if labelled else ())
+    mapping = propose(sample, mapping, UNLABELLED if labelled else (), settings.ignore)
     imported.unused += unused_fields(sample, mapping, (*settings.ignore, settings.labels_by))
     return mapping
 
@@ -169,7 +161,7 @@ def check_refused(imported: Imported, source: str) -> None:
         raise DatasetError(f"{source}: {imported.refusals()}")
 
 
-def _drafts(dataset: Dataset, start: int, store: ImageStore, imported: Imported, limit: int | None) -> list[Draft]:
+def _drafts(dataset: Dataset, start: int, imported: Imported, limit: int | None) -> list[Draft]:
     """Return the drafts of all records, with stored images, and add place and reason of others to those refused."""
     file = dataset.settings.labels
     if file:
@@ -184,7 +176,7 @@ def _drafts(dataset: Dataset, start: int, store: ImageStore, imported: Imported,
             draft = reader.read(record, count - 1)
             if draft is None:
                 continue
-            draft.images = [store.add(image) for image in draft.images]
+            draft.images = list(map(imported.store.add, draft.images))
         except (BankError, DatasetError) as error:
             imported.refuse(record.where, error)
             continue

@@ -24,7 +24,7 @@ from pytest_adaptive_eval.extensions.importing.grading import (
     ungraded,
 )
 from pytest_adaptive_eval.extensions.importing.reading import Draft, paragraphs
-from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided
+from pytest_adaptive_eval.extensions.importing.undecided import NO_ANSWER, Advice, Undecided
 from pytest_adaptive_eval.extensions.importing.values import as_list, as_text, is_missing, may_be_missing
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.presentation import CHOICES_SHOWN
@@ -71,7 +71,8 @@ def build_items(
                     name = f"{prefix}-{digest[:10]}"
             used[name] += 1
             data["id"] = name if used[name] == 1 else f"{name}-{used[name]}"
-            item = parse_item(json.dumps(data), draft.where, str(imported.folder))
+            root = str(imported.store.target) if draft.images else ""
+            item = parse_item(json.dumps(data), draft.where, root)
             imported.items.append(item)
             places.append(draft.where)
         except (BankError, DatasetError) as error:
@@ -124,7 +125,7 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, imported: Impor
     if convention == "auto" and mapping.answer_kind != "list":
         rows = [(draft.answer, draft.choices) for draft in unmarked if not _hides(draft.answer)]
         if rows:
-            convention = find_convention(rows, mapping.answer or "labels")
+            convention = find_convention(rows, mapping.answer or "labels", mapping.choices)
         else:
             convention = "letter"
     if mapping.answer_kind == "list":
@@ -183,7 +184,7 @@ def _right_choices(draft: Draft, convention: str, mapping: ItemMapping) -> froze
     if not right:
         word = as_text(answer)
         if _hides(answer):
-            none = "no answer"
+            none = NO_ANSWER
         else:
             none = f"the answer {answer!r:.60}"
         raise DatasetError(f"{none}: {word!r:.60} names none of its {len(choices.texts)} choices" if word else none)
@@ -246,13 +247,15 @@ def _of_choices(draft: Draft, right: frozenset[int], mapping: ItemMapping, *, se
 def _without_choices(drafts: Sequence[Draft], mapping: ItemMapping, imported: Imported) -> list[tuple[Draft, Graded]]:
     """Return drafts without choices, each with the grader of its own answer."""
     solved = 2 * sum(has_end(draft.answer) for draft in drafts) > len(drafts) and not mapping.grader
-    keys = _kept(((draft,) for draft in drafts), lambda draft: _key(draft, mapping, solved=solved), imported)
+    lacking = sum(draft.answer is None and not draft.accepted for draft in drafts)
+    needed = 2 * lacking < len(drafts) or not ungraded(mapping.grader)
+    keys = _kept(((draft,) for draft in drafts), lambda draft: _key(draft, mapping, solved, needed), imported)
     choice = GraderChoice([key for _, key in keys], mapping)
     return _kept(keys, lambda _, key: choice.grade(key), imported)
 
 
-def _key(draft: Draft, mapping: ItemMapping, *, solved: bool) -> Key:
-    """Return the key of a draft; refuse one without an answer, unless the grader needs none."""
+def _key(draft: Draft, mapping: ItemMapping, solved: bool, needed: bool) -> Key:
+    """Return the key of a draft; refuse one without an answer where it is needed."""
     answer = draft.answer
     if solved and not has_end(answer):
         raise DatasetError("its answer has no marked end, such as a box, and most have one")
@@ -265,8 +268,8 @@ def _key(draft: Draft, mapping: ItemMapping, *, solved: bool) -> Key:
         texts = list(filter(None, [whole if mapping.grader == JUDGE else others[-1]]))
     else:
         texts = accepted_texts(answer, draft.accepted, mapping)
-    if not (texts or ungraded(mapping.grader)):
-        raise DatasetError("no answer")
+    if needed and not texts:
+        raise DatasetError(NO_ANSWER)
     entries = as_list(texts[0] if texts and answer is None else answer)
     return Key(draft.question, texts or [""], entries[0] if len(entries) == 1 else answer)
 

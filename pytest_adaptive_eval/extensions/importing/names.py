@@ -21,10 +21,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         """
         question questiontext questionstem stem questiontitle questioncontent squestion problem problemtext
         problemstatement query prompt inputprompt input inputtext inputs q ctx goal sentence statement claim
-        clue riddle hypothesis instruction instructions task text content title userprompt frage pregunta
-        pertanyaan qtext startphrase utterance conclusion citingprompt domanda questão вопрос soru otázka 질문
-        问题 題目 题目 質問 سؤال السؤال प्रश्न kysymys fråga spørsmål pytanie întrebare vraag câuhỏi kérdés swali
-        ερώτηση
+        clue riddle hypothesis sentence2 sent2 text2 instruction instructions task text content title userprompt
+        frage pregunta pertanyaan qtext startphrase utterance conclusion citingprompt domanda questão вопрос soru
+        otázka 질문 问题 題目 题目 質問 سؤال السؤال प्रश्न kysymys fråga spørsmål pytanie întrebare vraag câuhỏi kérdés
+        swali ερώτηση
         """
     ),
     "context": _words(
@@ -33,7 +33,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         systemprompt passage context contexts story article paragraph background body premise document
         situation scenario florespassage dialogue dialog excerpt abstract material text hint statement input
         case introduction narrative rule rules description premises theory law statute statutes patientnote
-        pretext posttext
+        pretext posttext sentence1 sent1 text1
         """
     ),
     "answer": _words(
@@ -105,6 +105,8 @@ NUMBERED = re.compile(r"(\D+?)[ _-]?(\d)")
 ASKED = frozenset(_words("question questiontext problem prompt query stem"))
 #: Names of answers that say which of several choices is right.
 INDEX = re.compile(r"label|id?x|index|key|letter|num|option|choice")
+#: Names of answers that say the place of one in a list.
+PLACE = re.compile(r"id?x\Z|index")
 #: Names of accepted answers beside an answer.
 SPELLINGS = re.compile(r"alias|accept|possible|valid|alternative|anyof")
 #: Names inside an object or a list that is an answer, and those of accepted answers beside it.
@@ -124,8 +126,12 @@ ASSERTIONS = {
 REPLIES = ("response", "output", "outputs", "completion")
 #: Names of fields that say of each record whether its answer is right, or whether it has one.
 FLAGS = re.compile(r"label|(is|has)?(correct|right|impossible|answerable|unanswerable|answer)(answer)?|correctness")
+#: Words of fields that name sound or video.
+MEDIA = frozenset(_words("video videos audio sound clip"))
 #: Names of texts that ask nothing by themselves.
-PLAIN = _words("sentence statement claim text content title premise hypothesis sentence1 text1")
+PLAIN = frozenset(
+    _words("sentence statement claim text content title premise hypothesis sentence1 sentence2 sent1 sent2 text1 text2")
+)
 #: Words of fields that a question may need.
 _NEEDED = frozenset(
     _words("""
@@ -133,7 +139,7 @@ _NEEDED = frozenset(
     document documents premise hypothesis background scenario situation dialogue dialog conversation history excerpt
     table figure image images diagram picture option options choices schema constraint constraints input inputs
     sentence sentences text statement statements equation rule rules fact facts evidence instruction instructions
-    definition task description file filename attachment attachments unit units
+    definition description file filename attachment attachments unit units
     """)
 )
 #: Words of fields that belong to an answer, or say something about the question.
@@ -142,7 +148,8 @@ _ABOUT = frozenset(
     explanation explanations rationale rationales reasoning solution solutions cot steps proof source url link license
     author authors year date split answer answers target output response id idx index hash keywords metadata meta tags
     difficulty level category subject topic type canary justification justifications analysis annotation annotations
-    annotated template templates tests unittest unittests assertions feedback formula derivation
+    annotated template templates sql equation equations eval evaluation tests unittest unittests assertions feedback
+    formula derivation
     """)
 )
 #: Names of tests that a program has to pass, which show what it returns.
@@ -151,8 +158,10 @@ _TESTS = frozenset(_words("test testlist testcode testcase testcases testsetup h
 _FILES = frozenset(_words("file filename attachment attachments path"))
 _REFERENCES = frozenset(_words("id idx index")) | _FILES
 ANSWERING = frozenset(
-    _words("answer answers key keys gold truth label labels target targets output outputs solution correct")
+    _words("answer answers key keys gold truth label labels target targets output outputs solution correct query sql")
 )
+#: Words of fields that say something about an answer, and are none.
+MEASURED = frozenset(_words("confidence score probability count number start end type id not"))
 _NOT_NEEDED = _ABOUT - {"id", "idx", "index", "source"} | {"is", "has", "includes"}
 
 
@@ -164,7 +173,7 @@ def normal(key: str) -> str:
 def is_needed(key: str) -> bool:
     """Return whether a field's name says that a question may need it, such as ``code_snippet`` or ``rule_id``."""
     words = words_of(key)
-    return bool(words & _NEEDED) and not (words & _NOT_NEEDED or normal(key) in _TESTS)
+    return bool(words & (_NEEDED | MEDIA)) and not (words & _NOT_NEEDED or normal(key) in _TESTS)
 
 
 def is_reference(key: str) -> bool:

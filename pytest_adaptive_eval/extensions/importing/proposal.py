@@ -9,11 +9,11 @@ from itertools import takewhile
 from statistics import median
 from typing import Any, NamedTuple
 
-from pytest_adaptive_eval.banks.expressions import as_path, is_template, parse_expression
+from pytest_adaptive_eval.banks.expressions import as_path, is_template, key_path, parse_expression
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.extensions.importing import names
 from pytest_adaptive_eval.extensions.importing.choices import following, read_choices
-from pytest_adaptive_eval.extensions.importing.grading import count_words
+from pytest_adaptive_eval.extensions.importing.grading import count_words, is_made_of
 from pytest_adaptive_eval.extensions.importing.names import NAMES, normal
 from pytest_adaptive_eval.extensions.importing.reading import RecordReader
 from pytest_adaptive_eval.extensions.importing.values import (
@@ -36,17 +36,21 @@ _LONG, _LONGER = 3, 6
 #: Share of the questions that contain a field, from which they do not need it; share of records with a category, and
 #: of ids that differ.
 _MOSTLY = 0.9
+#: Words of any signs, and words with two letters, which no equation has.
+_ANY, _WORD = re.compile(r"\S+"), re.compile(r"\S*(?:[^\W\d_]{2}|[^\x00-\u2e7f])\S*")
 #: Records with as many texts each, from which these may be choices.
 _ALIKE = 10
 #: Characters of a value that are compared and shown.
 _BEGIN = 4000
 #: Words below which a field with so many records for each value sorts them.
 _SORTING, _EACH = 2, 5
-#: Numbered columns of another name, above which they may be choices.
-_COLUMNS = 2
+#: Numbered columns of another name, from which they may be choices.
+_COLUMNS = 3
 #: Levels of lists and objects in which questions are looked for.
 _DEPTH = 3
 _FLAG_WORDS = {"0", "1", "true", "false"}
+#: Keys of what most records have.
+_MAIN = ("question", "answer")
 #: Types of the values of a key of a mapping, where not all are read.
 _TYPES = {"question": str | list, "context": str | list, "category": str | int, "id": str | int, "unit": str}
 
@@ -59,28 +63,32 @@ class Unused(NamedTuple):
         example: One of its values.
         constant: Whether all of its values are equal.
         words: Number of words in the middle.
-        asks: Whether most values have a question mark.
+        expression: The field as an expression; of an object with one entry, that entry.
+        asks: Whether most values end with a question mark.
         varied: Share of values that are distinct.
         is_text: Whether it may be shown before a question: by its name, or as a text that comes before the answer.
         holds_question: Whether most values have the text of the question and more.
         partly: Whether some records have no value.
+        is_flag: Whether it is true of some records, and its name does not say that it is about the answer.
     """
 
     name: str
+    expression: str
     needed: bool
     example: str
     constant: bool
-    words: float = 0
-    asks: bool = False
-    varied: float = 0
-    is_text: bool = False
-    holds_question: bool = False
-    partly: bool = False
+    words: float
+    asks: bool
+    varied: float
+    is_text: bool
+    holds_question: bool
+    partly: bool
+    is_flag: bool
 
     @property
-    def expression(self) -> str:
-        """The field as an expression."""
-        return _expression(self.name)
+    def is_shared(self) -> bool:
+        """Whether several records have one of its values, and others have others."""
+        return not self.constant and self.varied < 1
 
 
 class _Fields:
@@ -94,7 +102,7 @@ class _Fields:
                 self.paths.setdefault(_expression(key), (key,))
                 if isinstance(value, Mapping) and len(value) <= _INNER:
                     for inner in map(str, value):
-                        self.paths.setdefault(f"{as_path(key)}.{as_path(inner)}", (key, inner))
+                        self.paths.setdefault(f"{key_path(key)}.{key_path(inner)}", (key, inner))
             if len(self.paths) > _MOST:
                 break
 
@@ -111,10 +119,13 @@ class _Fields:
             for length in (1, 2):
                 for text, path in self.paths.items():
                     is_free = text not in self.used and path[0] not in self.used
-                    if len(path) == length and normal(path[-1]) == name and is_free:
-                        values = self.values(text)
-                        if values and all(isinstance(value, kind) for value in values):
-                            yield text
+                    is_of_answer = length == 2 and key in ("question", "context") and names.is_about(path[0])
+                    if len(path) != length or normal(path[-1]) != name or not is_free or is_of_answer:
+                        continue
+                    values = self.values(text)
+                    is_rare = length == 2 and len(values) * 2 < len(self.records)
+                    if values and not (is_rare and key in _MAIN) and all(isinstance(value, kind) for value in values):
+                        yield text
 
     def take(self, expressions: Iterable[str]) -> None:
         """Count the fields in expressions of `propose` as used."""
@@ -128,6 +139,10 @@ class _Fields:
         """Return whether an expression has values, all of one kind."""
         values = self.values(expression)
         return bool(values) and all(map(kind, values))
+
+    def that_are(self, kind: Callable[[Any], bool], texts: Iterable[str] | None = None) -> list[str]:
+        """Return the expressions, by default of unused whole fields, whose values are all of one kind."""
+        return [text for text in (self.free() if texts is None else texts) if self.are(text, kind)]
 
     def first(self, key: str) -> str:
         """Return the first unused field for a key of a mapping; empty if there is none."""
@@ -190,12 +205,12 @@ def _rows_in(fields: Mapping[str, Any], depth: int) -> str:
         if not isinstance(inner, Mapping):
             continue
         if step and _are_asked(inner):
-            return as_path(key)
+            return key_path(key)
         below = ""
         if depth:
             below = _rows_in(inner, depth - 1)
         if below:
-            return f"{as_path(key)}{step}.{below}"
+            return f"{key_path(key)}{step}.{below}"
     return ""
 
 
@@ -207,9 +222,11 @@ def _are_asked(fields: Mapping[str, Any]) -> bool:
     return not names.ASKED.isdisjoint(found) or ("instruction" in found and not found.isdisjoint(NAMES["answer"]))
 
 
-def propose(records: Sequence[TableRecord], given: ItemMapping, keys: Iterable[str] = ()) -> ItemMapping:
-    """Return a mapping whose keys that were not given, or those of `keys`, follow from the names of fields."""
-    fields = _Fields(records, used_fields(records, given))
+def propose(
+    records: Sequence[TableRecord], given: ItemMapping, keys: Iterable[str] = (), ignore: Iterable[str] = ()
+) -> ItemMapping:
+    """Return a mapping whose keys that were not given, or those of `keys`, follow from the names of other fields."""
+    fields = _Fields(records, used_fields(records, given) | set(ignore))
     mapping = given
     for key in keys or _FOUND:
         value = () if key in given.given() else _FOUND[key](fields, mapping)
@@ -219,9 +236,17 @@ def propose(records: Sequence[TableRecord], given: ItemMapping, keys: Iterable[s
     return mapping
 
 
+def _messages(fields: _Fields) -> str:
+    """Return the field of a chat, which is a list."""
+    return next(iter(fields.that_are(lambda value: bool(entries_of(literal(value))), fields.named("messages"))), "")
+
+
 def _question(fields: _Fields) -> str:
     """Return the field of the question; a template is filled from the fields that it names."""
     question = fields.first("question")
+    asking = [text for text in fields.free() if _mostly_ask(map(_begin, fields.values(text)))]
+    if normal(question) in names.PLAIN and asking and question not in asking:
+        question = ""
     prompts = [f"{as_path(text)}[0]" for text in fields.named("", ("prompts",))]
     for template in filter(None, (*prompts, question)):
         texts = fields.values(template)
@@ -237,35 +262,54 @@ def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     """Return the field of the choices, or a column of each."""
     if mapping.distractors:
         return ()
-    field = fields.first("choices")
-    if not field and names.INDEX.search(normal(fields.first("answer"))):
-        field = next(fields.named("", ("answers",)), "")
-    if not field:
-        field = next((text for text in fields.free() if fields.are(text, _are_lettered)), "")
-    if not field:
-        field = next((text for text in fields.named("accepted") if fields.are(text, _are_labelled)), "")
-    if field:
+    for field in _choice_fields(fields):
         return (field,)
-    groups: dict[str, dict[str, str]] = {}
-    for text, (name, *inner) in fields.paths.items():
-        match = None
-        if not inner and text not in fields.used:
-            match = names.COLUMNS.fullmatch(name)
-        if match:
-            group = f"{normal(match[1])}{'#' if match[2].isdigit() else ''}"
-            groups.setdefault(group, {})[match[2].upper()] = text
-    longest = max(map(_run, groups.values()), key=len, default=())
-    if len(longest) > 1:
-        return longest
-    numbered: dict[str, dict[str, str]] = {}
-    for text in fields.free():
-        match = names.NUMBERED.fullmatch(text)
-        if match and not (names.is_needed(match[1]) or names.DISTRACTORS.fullmatch(normal(text))):
-            numbered.setdefault(match[1], {})[match[2]] = text
-    longest = max(map(_run, numbered.values()), key=len, default=())
-    if len(longest) > _COLUMNS:
-        return longest
+    for pattern, least in ((names.COLUMNS, 2), (names.NUMBERED, _COLUMNS)):
+        groups: dict[str, dict[str, str]] = {}
+        for text in fields.free():
+            match = pattern.fullmatch(fields.paths[text][0])
+            if match and (pattern is names.COLUMNS or _may_be_column(fields, text, match[1])):
+                group = f"{normal(match[1])}{match[2].isdigit()}"
+                groups.setdefault(group, {})[match[2].upper()] = text
+        longest = max(map(_run, groups.values()), key=len, default=())
+        if len(longest) >= least:
+            return longest
     return ()
+
+
+def _choice_fields(fields: _Fields) -> Iterator[str]:
+    """Yield the fields that have all choices, the likeliest first."""
+    yield from fields.named("choices")
+    if names.INDEX.search(normal(fields.first("answer"))):
+        yield from fields.named("", ("answers",))
+    yield from fields.that_are(_are_lettered)
+    yield from _indexed(fields)
+    yield from fields.that_are(_are_labelled, fields.named("accepted"))
+
+
+def _may_be_column(fields: _Fields, text: str, name: str) -> bool:
+    """Return whether a numbered column of another name may have a choice: no wrong one, and none that sorts records."""
+    values = list(map(as_text, fields.values(text)))
+    sorts = len(set(values)) * _EACH < len(values)
+    return not (sorts or names.is_needed(name) or names.DISTRACTORS.fullmatch(normal(text)))
+
+
+def _indexed(fields: _Fields) -> Iterator[str]:
+    """Yield fields of lists of texts that an answer has the place of an entry in."""
+    answer = fields.first("answer")
+    places = fields.values(answer) if names.PLACE.search(normal(answer)) else []
+    if not all(isinstance(place, int) for place in places):
+        return
+    for text in fields.that_are(_is_texts):
+        lists = fields.values(text)
+        pairs = zip(places, lists, strict=False)
+        if len(lists) == len(places) and all(0 <= place < len(entries) for place, entries in pairs):
+            yield text
+
+
+def _is_texts(value: Any) -> bool:
+    """Return whether a value is a list of several texts."""
+    return isinstance(value, list) and len(value) > 1 and all(isinstance(entry, str) for entry in value)
 
 
 def _are_lettered(value: Any) -> bool:
@@ -276,9 +320,11 @@ def _are_lettered(value: Any) -> bool:
 
 
 def _are_labelled(value: Any) -> bool:
-    """Return whether a value is a list of objects with a text and a label each."""
-    are_objects = isinstance(value, list) and len(value) > 1 and all(isinstance(entry, Mapping) for entry in value)
-    return are_objects and len(read_choices(value, ()).labels) > 1
+    """Return whether a value is a list of objects with a text each, and a label or a mark of the right ones."""
+    if not all(isinstance(entry, Mapping) for entry in entries_of(value) or [None]):
+        return False
+    choices = read_choices(value, ())
+    return len(choices.texts) > 1 and bool(choices.labels or choices.right is not None)
 
 
 def _run(members: Mapping[str, str]) -> tuple[str, ...]:
@@ -288,19 +334,20 @@ def _run(members: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _distractors(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
-    wrong = []
-    for text, path in fields.paths.items():
-        if names.DISTRACTORS.fullmatch(normal(path[-1])):
-            wrong.append(text)
     if mapping.choices:
         return ()
-    return tuple(wrong)
+    wrong = [text for text, path in fields.paths.items() if names.DISTRACTORS.fullmatch(normal(path[-1]))]
+    return tuple(fields.that_are(_are_texts, wrong))
+
+
+def _are_texts(value: Any) -> bool:
+    """Return whether a value is a text or a number, or a list of these."""
+    return all(isinstance(entry, str | int | float | None) for entry in as_list(value))
 
 
 def _answer(fields: _Fields, mapping: ItemMapping) -> str:
     """Return the field of the answer; empty where the answers are hidden beside a model's reply."""
-    calls = [text for text in fields.named("accepted") if fields.are(text, _are_calls)]
-    answers = [*calls, *fields.named("answer")]
+    answers = [*fields.that_are(_are_calls, fields.named("accepted")), *fields.named("answer")]
     named = {normal(path[-1]) for path in fields.paths.values()} & set(NAMES["answer"])
     hidden = answers and normal(answers[0]) in names.REPLIES and not named <= set(names.REPLIES)
     if not answers or mapping.accepted or hidden:
@@ -352,7 +399,7 @@ def _inner(fields: _Fields, text: str, *, labels: bool = False) -> str:
     else:
         step = ""
     if key:
-        return f"{as_path(text)}{step}.{key}"
+        return f"{as_path(text)}{step}.{key_path(key)}"
     return text
 
 
@@ -429,7 +476,7 @@ def _id(fields: _Fields, _: ItemMapping) -> str:
 
 #: How each key of a mapping is found, in this order; what one takes is not found for the next.
 _FOUND = {
-    "messages": lambda fields, mapping: "" if mapping.question else fields.first("messages"),
+    "messages": lambda fields, mapping: "" if mapping.question else _messages(fields),
     "question": lambda fields, mapping: "" if mapping.messages else _question(fields),
     "images": lambda fields, _: tuple(filter(None, [fields.first("images")])),
     "choices": _choices,
@@ -456,54 +503,73 @@ def is_complete(mapping: ItemMapping) -> bool:
 
 def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: Sequence[str]) -> list[Unused]:
     """Return the fields that a mapping does not use; first the ones that questions may need."""
-    used = used_fields(records, mapping) | set(ignore)
-    read = []
-    for text in (*mapping.context, mapping.question, mapping.messages):
-        if text:
-            read.append(parse_expression(text))
-    asked = []
-    for record in records:
-        asked.append(" ".join(_begin(each(record.data, record.names)) for each in read))
+    used = used_fields(records, mapping) | {
+        mapping.question,
+        mapping.answer,
+        *mapping.choices,
+        *mapping.context,
+        *ignore,
+    }
+    read = [parse_expression(text) for text in (*mapping.context, mapping.question, mapping.messages) if text]
     around = mapping.question.rpartition(".")[0]
-    records = [record._replace(data={**record.data, **_within(record.data, around)}) for record in records]
-    used |= {mapping.question, mapping.answer, *mapping.context, *mapping.choices}
-    names_of_all = list(dict.fromkeys(name for record in records for name in record.data))
-    answer_at = min((n for n, name in enumerate(names_of_all) if name in mapping.answer), default=len(names_of_all))
+    expressions: dict[str, str] = {}
+    values: dict[str, list[tuple[Any, str]]] = {}
+    for record in records:
+        asked = " ".join(_begin(each(record.data, record.names)) for each in read)
+        within = {f"{around}.{key}": value for key, value in fields_of(record.data.get(around)).items()}
+        expressions |= {**{name: _expression(name) for name in record.data}, **dict(zip(within, within, strict=True))}
+        for name, value in (*record.data.items(), *within.items()):
+            if not is_missing(value):
+                values.setdefault(name, []).append((value, asked))
+    answer = max((name for name in expressions if name in mapping.answer), key=len, default="")
     unused = []
-    for number, name in enumerate(names_of_all):
-        pairs = []
-        for record, text in zip(records, asked, strict=True):
-            if not is_missing(record.data.get(name)):
-                pairs.append((record.data[name], _begin(record.data[name]), text))
-        if not pairs or not {name, _expression(name)}.isdisjoint(used):
-            continue
-        values, begins, _ = map(list, zip(*pairs, strict=True))
-        mostly = _MOSTLY * len(pairs)
-        is_contained = sum(begin in text for _, begin, text in pairs) >= mostly
-        holds = sum(count_words(text) >= _LONG and text.strip() in begin for _, begin, text in pairs) >= mostly
-        needed = not is_contained and _may_be_needed(name, values)
-        sorts = _middle_words(values) < _SORTING and len(set(begins)) * _EACH < len(pairs)
-        comes_before = names.is_needed(name) or number < answer_at
-        is_text = comes_before and not (sorts or names.is_reference(name))
-        field = Unused(
-            name,
-            needed,
-            begins[0],
-            constant=len(pairs) == len(records) > 1 and len(set(begins)) == 1,
-            words=_middle_words(values),
-            asks=sum("?" in begin or "？" in begin for begin in begins) * 2 > len(pairs),
-            varied=len(set(begins)) / len(pairs),
-            is_text=is_text and not holds,
-            holds_question=holds,
-            partly=len(pairs) < len(records),
-        )
-        unused.append(field)
+    comes_before = True
+    for name, expression in expressions.items():
+        comes_before = comes_before and name != answer
+        if name in values and {name, expression}.isdisjoint(used):
+            unused.append(_unused(name, expression, values[name], len(records), comes_before=comes_before))
     return sorted(unused, key=lambda field: (not field.needed, not field.constant))
 
 
-def _within(data: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the fields of the object that has the question, each with the name of the object before it."""
-    return {f"{name}.{key}": value for key, value in fields_of(data.get(name)).items()}
+def _unused(name: str, expression: str, pairs: Sequence[tuple[Any, str]], count: int, *, comes_before: bool) -> Unused:
+    """Return a field with its values, each with the text of its question."""
+    values = [value for value, _ in pairs]
+    begins = list(map(_begin, values))
+    texts = [text for _, text in pairs]
+    kinds = len(set(begins))
+    words = _middle_words(values)
+
+    def mostly(is_so: Callable[[str, str], bool]) -> bool:
+        return sum(map(is_so, texts, begins)) >= _MOSTLY * len(pairs)
+
+    holds = mostly(lambda text, begin: count_words(text) >= _LONG and text.strip() in begin)
+    restates = mostly(lambda text, begin: count_words(text) > _LONGER and is_made_of(text, begin))
+    asks = _mostly_ask(begins)
+    is_apart = names.is_reference(name) or names.DISTRACTORS.fullmatch(normal(name)) or not _middle_words(values, _WORD)
+    sorts = words < _SORTING and kinds * _EACH < len(pairs)
+    keys, *others = {tuple(fields_of(value)) for value in values}
+    if len(keys) == 1 and not others:
+        expression = f"{as_path(expression)}.{key_path(keys[0])}"
+    return Unused(
+        name,
+        expression,
+        _may_be_needed(name, values) and not mostly(lambda text, begin: begin in text),
+        begins[0],
+        constant=kinds == 1 < count == len(pairs),
+        words=words,
+        asks=asks,
+        varied=kinds / len(pairs),
+        is_text=(comes_before or names.is_needed(name)) and not (sorts or holds or restates or asks or is_apart),
+        holds_question=holds,
+        partly=len(pairs) < count,
+        is_flag=kinds > 1 and _are_flags(values) and not names.FLAGS.fullmatch(normal(name)),
+    )
+
+
+def _mostly_ask(texts: Iterable[str]) -> bool:
+    """Return whether most texts end with a question mark."""
+    marks = [text.endswith(("?", "？")) for text in texts]
+    return sum(marks) * 2 > len(marks)
 
 
 def _begin(value: Any) -> str:
@@ -513,18 +579,34 @@ def _begin(value: Any) -> str:
 
 def _may_be_needed(name: str, values: Sequence[Any]) -> bool:
     """Return whether a question may need a field: by its name, or as a text of several words."""
-    if names.FLAGS.fullmatch(normal(name)) and {as_text(value).lower() for value in values} <= _FLAG_WORDS:
+    if names.FLAGS.fullmatch(normal(name)) and _are_flags(values):
         return True
+    if all(map(_is_marked, values)):
+        return False
     named_apart = normal(name) in (*NAMES["category"], *NAMES["id"])
     if not named_apart and (names.is_needed(name) or names.is_about(name)):
         return names.is_needed(name)
-    return _middle_words(values) >= (_LONGER if named_apart else _LONG)
+    return _middle_words(values, _WORD) >= (_LONGER if named_apart else _LONG)
 
 
-def _middle_words(values: Sequence[Any]) -> float:
-    """Return the median number of words of texts, lists and objects; 0 for other values."""
+def _is_marked(value: Any) -> bool:
+    """Return whether a value is alternatives, the right ones of which are marked."""
+    is_object = isinstance(value, Mapping) or (bool(entries_of(value)) and isinstance(value[0], Mapping))
+    return is_object and bool(read_choices(value, ()).right)
+
+
+def _are_flags(values: Sequence[Any]) -> bool:
+    return {as_text(value).lower() for value in values} <= _FLAG_WORDS
+
+
+def _middle_words(values: Sequence[Any], word: re.Pattern[str] = _ANY) -> float:
+    """Return the median number of words of texts, lists and objects; 0 for other values.
+
+    Args:
+        word: What counts as one, beside two characters of a script without spaces.
+    """
     words = []
     for value in values:
         if isinstance(value, str | list | Mapping):
-            words.append(count_words(_begin(value)))
+            words.append(count_words(" ".join(word.findall(_begin(value)))))
     return median(words or [0])

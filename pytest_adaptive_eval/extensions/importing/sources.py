@@ -25,6 +25,7 @@ from pytest_adaptive_eval.banks.rows import (
 )
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, ImportSettings, merged
+from pytest_adaptive_eval.extensions.importing.choices import LETTERS
 from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided
 from pytest_adaptive_eval.extensions.importing.values import as_text, fields_of, is_missing
 from pytest_adaptive_eval.inputs import open_regular, reading
@@ -292,14 +293,9 @@ def guessed_header(source: str) -> list[Advice]:
     lengths = [sum(map(len, column)) for column in zip(*rows, strict=True)]
     question = lengths.index(max(lengths[:-1]))
     are_letters = all(re.fullmatch(r"[A-J]", cells[-1].strip()) for cells in rows)
-    between = "ABCDEFGHIJ" if are_letters else ""
-    names = []
-    for n in range(count - 1):
-        others = n - (n > question)
-        if n == question:
-            names.append("question")
-        elif others < len(between):
-            names.append(between[others])
-        else:
-            names.append(f"column{n + 1}")
-    return [Advice({"header": ",".join([*names, "answer"])}, "where the first line is a record")]
+    others = [n for n in range(count - 1) if n != question]
+    names = {question: "question", count - 1: "answer"}
+    if are_letters:
+        names |= dict(zip(others, LETTERS, strict=False))
+    header = ",".join(names.get(n, f"column{n + 1}") for n in range(count))
+    return [Advice({"header": header}, "where the first line is a record")]

@@ -11,6 +11,8 @@ from pytest_adaptive_eval.errors import DatasetError
 
 #: Parts of a reason that differ between records: quoted values, which may be cut, lists and numbers.
 _VALUES = re.compile(r"'(?:\\.|[^'\\])*(?:'|\Z)|\"(?:\\.|[^\"\\])*(?:\"|\Z)|\[.*\]|\{.*\Z|\d+")
+#: Reason of a record that has no answer, which says nothing against those with one.
+NO_ANSWER = "no answer"
 
 
 class Advice(NamedTuple):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from pytest_adaptive_eval.banks.expressions import parse_literal
 from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided
 
 #: Characters of a text that is read as a list.
@@ -19,8 +19,10 @@ _NUMPY_LIST = re.compile(r"\[\s*(?:'[^']*'|\"[^\"]*\")(?:\s+(?:'[^']*'|\"[^\"]*\
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value is none: null, NaN, a blank text or an empty list."""
-    if isinstance(value, list | Mapping):
+    """Return whether a value is none: null, NaN, a blank text, an empty list or an object of such values alone."""
+    if isinstance(value, Mapping):
+        return all(map(is_missing, value.values()))
+    if isinstance(value, list):
         return not value  # its text may have hundreds of megabytes
     return as_text(value) == ""
 
@@ -61,14 +63,9 @@ def literal(value: Any) -> Any:
         return value
     if _NUMPY_LIST.fullmatch(text):
         return [part[1:-1] for part in re.findall(r"'[^']*'|\"[^\"]*\"", text)]
-    for read in (json.loads, ast.literal_eval):
-        try:
-            parsed = read(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
-            continue
-        if isinstance(parsed, list | dict):
-            return parsed
-        return value
+    parsed = parse_literal(text)
+    if isinstance(parsed, list | dict):
+        return parsed
     return value
 
 

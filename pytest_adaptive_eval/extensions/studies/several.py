@@ -1,4 +1,4 @@
-"""What evaluations of several models have in common: members, their pool and costs."""
+"""Common parts of evaluations of several models: members, their pool and costs."""
 
 from __future__ import annotations
 

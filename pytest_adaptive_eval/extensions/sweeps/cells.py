@@ -91,7 +91,7 @@ class Cell:
 
 
 class CellInputs(msgspec.Struct):
-    """What the verdict of a cell rests on, see `inputs.Inputs`.
+    """Inputs of a cell's verdict, see `inputs.Inputs`.
 
     Args:
         files: Where a path led, and the SHA-256 of a file there; None for one that changed during the run.
@@ -103,7 +103,7 @@ class CellInputs(msgspec.Struct):
 
 
 class CellEnd(NamedTuple):
-    """How a cell ended.
+    """End of a cell.
 
     Args:
         status: Exit status of pytest.
@@ -209,8 +209,8 @@ def run_cell(cell: Cell, environment: Mapping[str, str] = MappingProxyType({}), 
 def _are_equal(cell: Cell, before: CellInputs, environment: Mapping[str, str]) -> bool:
     """Return whether the files that a cell read are as they were, and collecting its tests gives the same."""
     hashes = _kept_hashes(cell)
-    for path, found in before.files.items():
-        if not Path(path).exists() or _look_at(path, hashes) != found:
+    for path, recorded in before.files.items():
+        if not Path(path).exists() or _look_at(path, hashes) != recorded:
             return False
     _, now = _run(cell, environment, "collection.txt", "--collect-only")
     return bool(now.facts) and now.facts == before.facts and now.files.keys() <= before.files.keys()

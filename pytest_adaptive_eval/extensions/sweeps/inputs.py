@@ -33,11 +33,11 @@ _INSTALLED = frozenset({"site-packages", "dist-packages", "__pycache__"})
 
 
 class Inputs(msgspec.Struct):
-    """What one process, or all processes of a run, rest on.
+    """Inputs of one process, or of all processes of a run.
 
     Args:
         facts: Versions, tests and settings; empty for a process that collects no tests.
-        unknown: Judges, interviewers and members of panels of which no setting says what weights answer.
+        unknown: Judges, interviewers and members of panels whose weights no setting states.
         files: Stamps of files and folders by path, as they were first read.
     """
 

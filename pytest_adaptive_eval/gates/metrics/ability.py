@@ -216,7 +216,7 @@ class AbilityComponent(Metric[SessionResult]):
             *missing_score_notes(result),
         ]
         if result.standard_error[index] > UNKNOWN_ABOVE:
-            notes.insert(0, "the answers say next to nothing of this part: ask more of the bank, or items that need it")
+            notes.insert(0, "the answers say almost nothing about this part: ask more items, or items that need it")
         verdict = replace(verdict, notes=(*notes, *verdict.notes))
         return decide_by_bounds(verdict, condition, result.family, interval_at, required)
 

@@ -232,8 +232,8 @@ class Generator:
         tokens = inputs["input_ids"]
         mask = inputs["attention_mask"].bool()
         rows = []
-        for row, kept, answer in zip(tokens, mask, batch, strict=True):
-            rows.append([*row[kept].tolist(), *answer.written])
+        for row, row_mask, answer in zip(tokens, mask, batch, strict=True):
+            rows.append([*row[row_mask].tolist(), *answer.written])
         longer, longer_mask = padded(rows, max(map(len, rows)), self._pad, on_left=True)
         return {**inputs, "input_ids": longer.to(tokens.device), "attention_mask": longer_mask.to(tokens.device)}
 
@@ -407,7 +407,9 @@ class Chooser:
         self._faults.append(~torch.isfinite(scores.amax(dim=-1)))
         chosen = torch.nan_to_num(scores)
         if self.temperature:
-            draws = (torch.rand(scores.shape[-1], generator=one, dtype=torch.float64) for one in self.generators)
+            draws = (
+                torch.rand(scores.shape[-1], generator=generator, dtype=torch.float64) for generator in self.generators
+            )
             noise = -torch.log(-torch.log(torch.stack([*draws]).clamp_min(1e-300)))  # Gumbel
             chosen = _nucleus(chosen / self.temperature, self.top_p) + noise.to(scores.device, scores.dtype)
         return chosen

@@ -26,7 +26,7 @@ GIB = 2.0**30
 
 
 class Placement(Table, frozen=True):
-    """Where and how a checkpoint is computed.
+    """Devices, number format and attention of a checkpoint's computation.
 
     Args:
         device: ``auto`` is CUDA if available, otherwise the CPU.

@@ -68,7 +68,7 @@ class PrefixCache:
     @property
     def room(self) -> float:
         """Number of tokens from which on the cache loses some."""
-        return _room(self._cache)
+        return _room_of(self._cache)
 
     def rows(self, count: int) -> Any:
         """Return a copy of the cache for each of `count` rows; None if this kind of cache has no such copies."""
@@ -96,7 +96,7 @@ class Rater:
         self._prefix = PrefixCache()
         self._last_head: tuple[int, ...] = ()
         #: Number of tokens of a row from which on the model's cache loses some.
-        self._room = math.inf
+        self._free_tokens = math.inf
         #: Number of tokens read so far.
         self.read = 0
 
@@ -131,18 +131,18 @@ class Rater:
 
     def _rate_batch(self, batch: Sequence[TokenGroup], shared: int) -> _Rated:
         width = max(len(group.head) for group in batch) + max(len(text) for group in batch for text in group.texts)
-        if width < self._room:
+        if width < self._free_tokens:
             past = None
             if shared:
                 self.read += self._prefix.hold(self._generator, batch[0].head[:shared])
                 past = self._prefix.rows(len(batch))
             if not shared or past is not None:
                 firsts, mask, cache = self._read_heads(batch, shared, past)
-                if width < (free_tokens := _room(cache)):
+                if width < (free_tokens := _room_of(cache)):
                     return self._read_texts(batch, firsts, mask, cache)
-                self._room = free_tokens
+                self._free_tokens = free_tokens
             else:
-                self._room = self._prefix.room
+                self._free_tokens = self._prefix.room
         return self._read_whole(batch)
 
     def _read_heads(
@@ -252,7 +252,7 @@ def last_logits(generator: Generator, count: int) -> dict[str, int]:
     return {"logits_to_keep": count} if generator.can_keep_logits else {}
 
 
-def _room(cache: Any) -> float:
+def _room_of(cache: Any) -> float:
     """Return the number of tokens from which on a cache loses some: 0 for recurrent states, infinity without any."""
     rooms = []
     for layer in getattr(cache, "layers", ()):
@@ -266,5 +266,5 @@ def _room(cache: Any) -> float:
 
 def _can_shrink(cache: Any) -> bool:
     """Return whether tokens can be removed from a cache, which has lost none."""
-    free_bytes = _room(cache)
+    free_bytes = _room_of(cache)
     return free_bytes > 0 and cache.get_seq_length() < free_bytes

@@ -92,4 +92,4 @@ def header(response: httpcore2.Response, name: str) -> str:
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")

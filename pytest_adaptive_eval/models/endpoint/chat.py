@@ -349,11 +349,11 @@ def _oddities(counts: TokenCounts, **fields: tuple[object, str]) -> str:
     Args:
         fields: Value and expected value by name.
     """
-    found = [counts.odd] if counts.odd else []
+    oddities = [counts.odd] if counts.odd else []
     for name, (value, expected) in fields.items():
         if value and value != expected:
-            found.append(f"{name} is {excerpt(str(value))}, expected {expected!r}")
-    return "; ".join(found)
+            oddities.append(f"{name} is {excerpt(str(value))}, expected {expected!r}")
+    return "; ".join(oddities)
 
 
 def _ended(finish: object, text: str, reasoning: str, usage: Usage, *, closed: bool, refusal: str = "") -> Completion:

@@ -149,7 +149,7 @@ class Window:
             self._limit = min(self._most, 2.0 * self._limit)
 
     def shrink(self, begun: float, now: float) -> None:
-        """Note a request that came too soon or was not answered in time; those of one window count once."""
+        """Note a request that came too soon or was not answered in time; requests of one window count once."""
         if begun > self._halved:
             slowest = min(1.0, self._answer_seconds / self.LONGEST_GAP)  # a smaller window would be no slower
             self._limit = max(slowest, self._limit / 2.0)
@@ -161,7 +161,7 @@ class Window:
     def _expected_throughput(self, limit: float, throughput: float) -> float:
         """Return the least throughput that keeps the window larger than the `limit` of the round before.
 
-        Below one the pauses alone limit the throughput, and a refusal tells what is too much.
+        Below one the pauses alone limit the throughput, and a refusal shows what is too much.
         """
         if limit < 1.0:
             return 0.0

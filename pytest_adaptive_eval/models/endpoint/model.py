@@ -169,7 +169,7 @@ class EndpointModel(Model):
 
     @property
     def opening(self) -> Mapping[str, Any]:
-        """What the server said when it was first asked, with a hash of the settings; see the base class."""
+        """First replies of the server about its form, with a hash of the settings; see the base class."""
         return {"settings": self._endpoint.settings_hash, **msgspec.to_builtins(self._endpoint.opening)}
 
     def resume(self, opening: Mapping[str, Any]) -> None:

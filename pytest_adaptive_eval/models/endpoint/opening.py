@@ -50,7 +50,7 @@ _CONNECTION = frozenset(
 
 
 class Opening(msgspec.Struct, frozen=True):
-    """What a server said when it was first asked, on which the form of all requests rests.
+    """First replies of a server about itself, which decide the form of all requests.
 
     Args:
         accepted: Neutral fields that it takes.

@@ -96,7 +96,7 @@ class EndpointSettings(Table, frozen=True):
             names = ", ".join(sorted(needed))
             yield f"omit leaves out {names}, which extra sets or each request needs; remove it there"
         if not is_server(self.proxy or "http://none"):
-            yield "proxy is no URL of a proxy; expected http://HOST:PORT"
+            yield "proxy is not the URL of a proxy; expected http://HOST:PORT"
 
     @property
     def fields(self) -> Mapping[str, Any]:

@@ -73,11 +73,11 @@ class CheckpointKind(ModelKind):
             if importlib.util.find_spec(package) is None:
                 raise self.missing_package(spec, ImportError(f"No module named {package!r}"))
         self.check_names(spec, options)
-        given = {}
+        known_options = {}
         for name, value in options.items():
             if name != "cache":
-                given[name] = value
-        settings = read_options(CheckpointSettings, given, "a checkpoint")
+                known_options[name] = value
+        settings = read_options(CheckpointSettings, known_options, "a checkpoint")
         from pytest_adaptive_eval.models.checkpoint.folder import preflight
 
         preflight(spec, cache=cache)

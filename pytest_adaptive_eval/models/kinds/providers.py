@@ -22,7 +22,7 @@ _LOGGER = logging.getLogger("pytest_adaptive_eval")
 
 
 class Provider(NamedTuple):
-    """Where an OpenAI-compatible provider answers.
+    """Address and key of an OpenAI-compatible provider.
 
     Args:
         address: Base of the API; ``{NAME}`` is the value of the environment variable NAME.

@@ -53,12 +53,12 @@ class ConstantAnswers:
             expected[label or " | ".join(map(folded, answers))] += count
         return expected
 
-    def _given(self) -> Counter[str]:
+    def _counts(self) -> Counter[str]:
         """Return the number of answers by their text."""
-        given: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for text, count in self._texts.items():
-            given[folded(text).strip(" .*`\"'")] += count
-        return given
+            counts[folded(text).strip(" .*`\"'")] += count
+        return counts
 
     @property
     def guessing(self) -> float | None:
@@ -78,12 +78,12 @@ class ConstantAnswers:
 
     def note(self) -> str:
         """Return a sentence if nearly all answers are the same, though others are expected; else empty."""
-        given = self._given()
-        count = given.total()
-        text, most = given.most_common(1)[0] if given else ("", 0)
+        counts = self._counts()
+        count = counts.total()
+        text, most = counts.most_common(1)[0] if counts else ("", 0)
         if count < FEWEST or most < SHARE * count or not text or len(self._expected()) < 2:
             return ""
-        return f"{most} of {count} answers are `{text[:_SHOWN]}`: the subject says the same to every question"
+        return f"{most} of {count} answers are `{text[:_SHOWN]}`: the subject gives the same answer to every question"
 
 
 FEWEST_WRONG = 3  #: Fewest wrong answers for a note that the expected answer stands in them.

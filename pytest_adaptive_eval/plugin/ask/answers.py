@@ -37,6 +37,7 @@ from pytest_adaptive_eval.models.images import question_hash
 from pytest_adaptive_eval.models.request_keys import completion_key, identity_key, may_share, request_key
 from pytest_adaptive_eval.models.store import CompletionStore, scored
 from pytest_adaptive_eval.plugin.ask.open_questions import (
+    LEAST,
     OpenQuestion,
     OpenQuestions,
     Prospect,
@@ -65,7 +66,7 @@ _DRAW_COLUMNS = {
 
 
 class Answers:
-    """The answers of one interview, from the draw of a question to the score that its session is told.
+    """The answers of one interview, from the draw of a question to the score that its session takes.
 
     A later run takes the completions from the journal, runs its tests again and grades by its own code.
 
@@ -131,7 +132,7 @@ class Answers:
 
     @property
     def interview(self) -> str:
-        """Name of the interview for files of its calls; that of its journal tells it from others."""
+        """Name of the interview for files of its calls. With a journal it is the journal's unique name."""
         if self.journal is None:
             return self.evaluation.name
         return f"{self.evaluation.name} {self.journal.path.stem}"
@@ -153,7 +154,7 @@ class Answers:
 
     @property
     def together(self) -> int:
-        """How many questions are asked before the session knows their scores: one where the verdict may be near."""
+        """Number of questions that are asked before the session knows their scores: one if the verdict may be near."""
         batch = self.evaluation.policy.batch
         is_near = self.session.decides and self.session.remaining() <= NEAR * batch
         return 1 if is_near else batch
@@ -225,8 +226,8 @@ class Answers:
         Args:
             values: Further values of the answers, see `records.run_record.answer_values`.
         """
-        told = np.array([[np.nan if score is None else score for score in scores]], dtype=float)
-        self.session.tell(told, {name: known[None] for name, known in values.items()})
+        scores_of_session = np.array([[np.nan if score is None else score for score in scores]], dtype=float)
+        self.session.tell(scores_of_session, {name: each[None] for name, each in values.items()})
         self.questions.forget_told()
         first = self.session.take_all
         ends = self.evaluation.policy.stop == "decision" and self.judged
@@ -237,17 +238,18 @@ class Answers:
 
     # What is asked ahead.
 
-    def next_ahead(self, capacity: int, *, share: float) -> list[OpenQuestion]:
+    def next_ahead(self, capacity: int, *, share: float, least: int = LEAST) -> list[OpenQuestion]:
         """Return the next questions without an answer that may be asked before their tests run, up to `capacity`.
 
         Args:
             share: Share of the questions in prospect that may be asked ahead.
+            least: Questions that are asked ahead in any case.
         """
         if capacity <= 0 or not self.asks_ahead or self.session.finished:
             return []
         try:
             self._look_at_draws()
-            limit = self._most(share)
+            limit = self._most(share, least)
         except AdaptiveEvalError:  # such as a damaged journal, on which the test fails when its turn comes
             return []
         return self.questions.next_to_send(capacity, limit)
@@ -256,13 +258,13 @@ class Answers:
         """Open the questions that were drawn, with the answers that earlier runs have kept."""
         first = max(self._looked_at, len(self.administrations))  # of those before, the tests have run
         drawn = itertools.product(self.session.drawn_items.tolist(), range(self.evaluation.samples))
-        for place, (index, sample) in enumerate(itertools.islice(drawn, first, None), first):
-            question = self.drawn(index, sample, place + 1)
+        for position, (index, sample) in enumerate(itertools.islice(drawn, first, None), first):
+            question = self.drawn(index, sample, position + 1)
             if question.state is QuestionState.DRAWN and self.restore(question):
                 self._begin_to_judge(question)  # an interrupted run may not have graded it
         self._looked_at = self.session.drawn * self.evaluation.samples
 
-    def _most(self, share: float) -> int:
+    def _most(self, share: float, least: int) -> int:
         """Return the number of questions that may have a call or an answer now."""
         session = self.session
         samples = self.evaluation.samples
@@ -274,7 +276,12 @@ class Answers:
 
         questions = self.questions
         return self._prospect.limit(
-            told=session.asked, begun=questions.begun, waiting=questions.waiting, share=share, forecast=forecast
+            scored=session.asked,
+            begun=questions.begun,
+            waiting=questions.waiting,
+            share=share,
+            least=least,
+            forecast=forecast,
         )
 
     def scores(self) -> list[float]:
@@ -370,9 +377,9 @@ class Answers:
         if judge is None or completion is None or not self.grades_answers:
             return
         is_text = completion.score is None and not completion.unread
-        place = question.administration.position - len(self.administrations)
-        if is_text and place > 0:
-            judgments = judge.begin(question.item, completion.text, place)
+        ahead = question.administration.position - len(self.administrations)
+        if is_text and ahead > 0:
+            judgments = judge.begin(question.item, completion.text, ahead)
             subject = self.subject
             if subject is not None and subject.waits_apart:
                 question.judgments = judgments
@@ -418,7 +425,7 @@ class Answers:
         question.administration.measures = summed_measures([before, self._measures(completion)])
 
     def recorded_fields(self, question: OpenQuestion, fields: Mapping[str, float]) -> dict[str, float]:
-        """Return the fields that a test recorded of an answer, of a stored one those of the run that asked for it.
+        """Return the fields that a test recorded of an answer, as the run that asked for it recorded them.
 
         A test may measure time, and a stored answer takes none. A field that was not recorded then is missing.
         """
@@ -427,16 +434,16 @@ class Answers:
             stores.append((self.journal, f"recorded {question.item.id} {question.sample}"))
             if self.journal.shared is not None and question.shared_key:
                 stores.append((self.journal.shared, f"recorded {question.shared_key}"))
-        known = dict(fields)
+        recorded = dict(fields)
         if question.administration.resumed or question.administration.reused:
-            kept: dict[str, float] = {}
+            earlier: dict[str, float] = {}
             for store, name in reversed(stores):
-                kept |= json.loads(store.fact(name) or "{}")
-            known = {name: kept[name] for name in fields if name in kept}
-            self.unrecorded.update(fields.keys() - kept.keys())
+                earlier |= json.loads(store.fact(name) or "{}")
+            recorded = {name: earlier[name] for name in fields if name in earlier}
+            self.unrecorded.update(fields.keys() - earlier.keys())
         for store, name in stores:
-            store.keep_fact(name, json.dumps(known), again=True)
-        return known
+            store.keep_fact(name, json.dumps(recorded), again=True)
+        return recorded
 
     def _ask(self, subject: Model, item: Item, question: OpenQuestion) -> Completion:
         """Return the stored completion of a request of the current test, or ask for it and store it."""
@@ -508,13 +515,13 @@ class Answers:
         """Have the subject ask in the form of the run that began the journal.  Return False where it cannot."""
         assert self.subject is not None
         if self.journal is None:
-            kept = ""
+            opening = ""
         else:
-            kept = self.journal.fact("opening")
-        if not kept:
+            opening = self.journal.fact("opening")
+        if not opening:
             return True
-        self.subject.resume(json.loads(kept))
-        return bool(self.subject.opening == json.loads(kept))
+        self.subject.resume(json.loads(opening))
+        return bool(self.subject.opening == json.loads(opening))
 
     def keep_opening(self) -> None:
         """Keep the form in which the subject is asked for a run that resumes this one."""
@@ -531,7 +538,7 @@ class Answers:
         """
         try:
             function = model.generate
-            own = "generate" in vars(model)
+            is_own = "generate" in vars(model)
             stored = functools.partial(self._generate, function, identity_key(model, identity))
             model.generate = functools.wraps(function)(stored)
         except (AttributeError, TypeError):  # it has no such method, or the object is closed to changes
@@ -540,7 +547,7 @@ class Answers:
                 "method generate: give the model one, or make it a Model"
             )
             return False
-        self._release = lambda: setattr(model, "generate", function) if own else delattr(model, "generate")
+        self._release = lambda: setattr(model, "generate", function) if is_own else delattr(model, "generate")
         return True
 
     def _generate(self, function: Callable[..., Any], whose: list[str], *args: Any, **kwargs: Any) -> Any:
@@ -619,7 +626,7 @@ class Reuse:
 
     def __init__(self, store: CompletionStore | None, root: Path, *, named: bool = True) -> None:
         self._store = store
-        self.refusal = "the model is no Model of this package"
+        self.refusal = "the model is not a Model of this package"
         self._named = named
         if store is None:
             self._path = ""

@@ -295,11 +295,11 @@ class AskingLoop:
         """Run questions that are answered together, up to the last or to the end of the interview."""
         self._batch = tests
         responses = []
-        for place, test in enumerate(tests):
-            if not self._needs(tests[place:]):
+        for index, test in enumerate(tests):
+            if not self._needs(tests[index:]):
                 responses.append(response := Response(Status.NOT_AWAITED, detail=NOT_NEEDED))
                 if self.session.awaited is None:
-                    self.session.awaited = self.session.asked + place
+                    self.session.awaited = self.session.asked + index
                 self._record(test, response)
                 continue
             self._run_protocol(test)
@@ -390,9 +390,9 @@ class AskingLoop:
         A model that is no `Model` may ask one.
         """
         subject = self.respondent.subject
-        known = isinstance(subject, Model)
+        is_model = isinstance(subject, Model)
         for source, completion in reversed(taken):
-            if source is subject or not known:
+            if source is subject or not is_model:
                 return completion
         return None
 
@@ -522,7 +522,7 @@ class AskingLoop:
             self.reuse.refusal = subject.no_reuse
 
     def _check_predictions(self, identity: SubjectIdentity) -> None:
-        """Keep the answers that predict for this subject, or forget those that say nothing about it."""
+        """Keep the earlier answers if they predict for this subject, or drop them."""
         earlier = self.evaluation.predictions
         if earlier is None:
             return
@@ -530,10 +530,10 @@ class AskingLoop:
             self.predictions = structs.replace(self.predictions, unused=refusal)
             self.session.forget_earlier()
             return
-        kept = self.node.predictions
-        if kept is not None and not Path(kept).exists():
-            make_private(Path(kept).parent)
-            with replacing(Path(kept)) as file:
+        path = self.node.predictions
+        if path is not None and not Path(path).exists():
+            make_private(Path(path).parent)
+            with replacing(Path(path)) as file:
                 file.write(json.dumps(earlier.to_json()).encode())
 
     def _prepare(self, subject: Model, *, follows: bool) -> SubjectIdentity:
@@ -548,7 +548,9 @@ class AskingLoop:
             subject.resume(opening)
             as_before = False
         if follows and not as_before:
-            raise ConfigError(f"{evaluation.name}: an earlier run asked in another form, which its turn takes up")
+            raise ConfigError(
+                f"{evaluation.name}: an earlier run asked in another form; this interview uses it when its turn comes"
+            )
         self.answers.usage_before += subject.usage
         subject.prepare(items)
         self.answers.keep_opening()
@@ -632,13 +634,13 @@ class AskingLoop:
 
 def _asks_alike(first: EvaluationTest, second: EvaluationTest) -> bool:
     """Return whether the questions of two interviews get the same fixtures and cap, and nothing else ends them."""
-    one, other = first.evaluation, second.evaluation
-    assert isinstance(one, Interview)
+    interview, other = first.evaluation, second.evaluation
+    assert isinstance(interview, Interview)
     if not isinstance(other, Interview):
         return False
     if other.judge is not None or other.interviewer is not None or other.lead or other.spending.limited:
         return False
-    if one.max_tokens != other.max_tokens:
+    if interview.max_tokens != other.max_tokens:
         return False
     if any(mark.name in _CONDITIONAL_MARKS for mark in second.iter_markers()):
         return False

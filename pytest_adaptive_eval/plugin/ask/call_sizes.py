@@ -1,4 +1,4 @@
-"""How many questions one call of a model should hold, from the seconds that earlier calls took.
+"""Choose the number of questions in one call of a model, from the seconds that earlier calls took.
 
 A call of n questions is taken to last ``a + b n`` seconds. On a GPU b is next to nothing, so one call holds all
 questions that are likely to be needed. On a processor each question costs its share, so a call holds as many as make

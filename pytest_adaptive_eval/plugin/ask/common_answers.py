@@ -29,11 +29,11 @@ class CommonAnswers:
         self._items = items
         #: An answer's texts, and the items that it is right for, by what all ways to write it have in common.
         self._right_for: dict[tuple[str, ...], tuple[Sequence[str], list[Item]]] = {}
-        self._apart: set[frozenset[Keys]] = set()  #: Pairs of keys that the test tells apart.
+        self._distinguished: set[frozenset[Keys]] = set()  #: Pairs of keys that the test tells apart.
 
     @functools.cached_property
     def _keys_needed(self) -> int:
-        """Number of keys that the test has to tell apart: two on a bank that has no more."""
+        """Number of keys that the test has to distinguish: two on a bank that has no more."""
         keys: set[Keys] = set()
         for item in self._items:
             keys.add(item.answers)
@@ -58,8 +58,8 @@ class CommonAnswers:
             return ""
         for other in {other.answers: other for other in items[:_KEYS]}.values():
             pair = frozenset((item.answers, other.answers))
-            if len(pair) == 2 and pair not in self._apart and refuses_key_of(other):
-                self._apart.add(pair)
+            if len(pair) == 2 and pair not in self._distinguished and refuses_key_of(other):
+                self._distinguished.add(pair)
         return self._unsound(texts, items)
 
     def suspect_for(self, item: Item) -> Donor | None:
@@ -76,7 +76,7 @@ class CommonAnswers:
         if len(items) < FEWEST:
             return ""
         for keys in itertools.combinations(list(by_key)[:_KEYS], self._keys_needed):
-            if all(frozenset(pair) in self._apart for pair in itertools.combinations(keys, 2)):
+            if all(frozenset(pair) in self._distinguished for pair in itertools.combinations(keys, 2)):
                 listed = ", ".join(f"{item.id!r} ({item.answer!r})" for item in _first(keys, items))
                 return (
                     f"the test counts {shown(texts)} as right for {listed}, whose own graders refuse it, so a model "

@@ -38,7 +38,7 @@ class DecodingCheck:
     def finds_changes(self, answers: Sequence[Administration]) -> bool:
         """Return whether answers differ from an earlier run's, and by default items are then asked again.
 
-        What the model said is compared.  What a test makes of it may change, and is no answer of the model.
+        The model's texts are compared.  What a test makes of them may change without a change of the model.
         """
         if self._earlier is None or self.reason:
             return False

@@ -39,31 +39,31 @@ class Donors:
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
         #: Answers with their items and scores by their texts, the latest last.
-        self._said: dict[tuple[str, ...], tuple[Donor, Item, float]] = {}
+        self._donors: dict[tuple[str, ...], tuple[Donor, Item, float]] = {}
 
     @functools.cached_property
     def _keys(self) -> dict[str, Item]:
         """Item by key, of items that are spread over the bank."""
         step = max(1, len(self._items) // _KEYS)
-        spread = [self._items[place] for place in range(0, len(self._items), step)]
+        spread = [self._items[index] for index in range(0, len(self._items), step)]
         return {item.answer: item for item in spread if item.answer.strip()}
 
     def add(self, item: Item, texts: tuple[str, ...], score: float) -> None:
         """Keep the replies to the question of an item, and their score there."""
         if not any(map(str.strip, texts)):
             return
-        self._said.pop(texts, None)
-        self._said[texts] = Donor(given_texts(*texts), f"the answer to {item.id!r}"), item, score
-        if len(self._said) > _RECENT:
-            del self._said[next(iter(self._said))]
+        self._donors.pop(texts, None)
+        self._donors[texts] = Donor(given_texts(*texts), f"the answer to {item.id!r}"), item, score
+        if len(self._donors) > _RECENT:
+            del self._donors[next(iter(self._donors))]
 
     def answer_for(self, item: Item) -> Donor | None:
         """Return the best answer of the run to an item with another key, the latest of equal ones; None without one.
 
         A wrong answer to another question may be right for this one.
         """
-        others = [said for said in reversed(self._said.values()) if said[1].answers != item.answers]
-        for donor, _, _ in sorted(others, key=lambda said: -said[2]):
+        others = [entry for entry in reversed(self._donors.values()) if entry[1].answers != item.answers]
+        for donor, _, _ in sorted(others, key=lambda entry: -entry[2]):
             if refuses(item, donor.texts):
                 return donor
         return None

@@ -42,12 +42,12 @@ class LeakedKeys:
 
 def _added(item: Item, log: RequestLog) -> Iterator[str]:
     """Yield what requests have beyond their item and the replies before them."""
-    own = [*_texts(item), *item.choices, *item.turns]
-    for place, request in enumerate(log.sent):
-        before = [completion.text for _, completion in log.replies[:place]]
-        known = sorted(filter(str.strip, [*own, *before]), key=len, reverse=True)
+    texts = [*_texts(item), *item.choices, *item.turns]
+    for index, request in enumerate(log.sent):
+        before = [completion.text for _, completion in log.replies[:index]]
+        expected = sorted(filter(str.strip, [*texts, *before]), key=len, reverse=True)
         for text in _texts(request):
-            for part in known:
+            for part in expected:
                 text = text.replace(part.strip(), " ")
             yield text
 

@@ -22,7 +22,7 @@ SHARE = 0.25  #: Share of the questions in prospect that are asked ahead of a mo
 
 
 class QuestionState(enum.Enum):
-    """What has happened to a question."""
+    """State of a question."""
 
     DRAWN = "drawn"
     SENT = "sent"
@@ -95,7 +95,7 @@ class OpenQuestions:
     """The questions of an interview whose scores the session does not know, in the order of their draws.
 
     Attributes:
-        begun: Number of questions, also of those whose tests have run, that have had a call or a stored answer.
+        begun: Number of questions that have had a call or a stored answer, including questions whose tests have run.
         waiting: Number of questions with an open call.
     """
 
@@ -140,9 +140,9 @@ class OpenQuestions:
 
     def forget_told(self) -> None:
         """Remove the questions whose tests have run, once the session knows their scores."""
-        told = [place for place, question in self._by_place.items() if question.state is QuestionState.TOLD]
-        for place in told:
-            del self._by_place[place]
+        scored = [position for position, question in self._by_place.items() if question.state is QuestionState.TOLD]
+        for position in scored:
+            del self._by_place[position]
 
     def abandon(self) -> int:
         """Break off all calls; return the number of calls of this run whose answers no test has used."""
@@ -184,31 +184,34 @@ class OpenQuestions:
 
 @dataclass
 class Prospect:
-    """How many questions of an interview may have begun, by the forecast of how many its verdict needs.
+    """Limit on the questions of an interview that may have begun, by the forecast of how many its verdict needs.
 
-    The forecast is made again when a score was told, when `LEAST` further answers came, and at the limit.
+    The forecast is made again after each score, after `LEAST` further answers, and at the limit.
     """
 
     _limit: int = 0
-    _told: int = -1
+    _scored: int = -1
     _answered: int = 0
 
-    def limit(self, *, told: int, begun: int, waiting: int, share: float, forecast: Callable[[], int]) -> int:
+    def limit(
+        self, *, scored: int, begun: int, waiting: int, share: float, least: int, forecast: Callable[[], int]
+    ) -> int:
         """Return the number of questions that may have begun.
 
         Args:
-            told: Number of scores that the session knows.
-            begun, waiting: Numbers of questions that have begun, and of those without an answer.
+            scored: Number of scores that the session knows.
+            begun, waiting: Numbers of questions that have begun, and that wait for an answer.
             share: Share of the questions in prospect that may be asked ahead.
+            least: Questions that are asked ahead in any case.
             forecast: Returns the number of questions that the verdict is expected to need.
         """
         answered = begun - waiting
-        if told == self._told and answered < self._answered + LEAST and begun < self._limit:
+        if scored == self._scored and answered < self._answered + LEAST and begun < self._limit:
             return self._limit
         needed = forecast()
-        ahead = max(LEAST, math.ceil(share * (needed - answered)))
-        self._limit = min(answered + ahead, needed + LEAST)  # one slow answer does not make more necessary
-        self._told, self._answered = told, answered
+        ahead = max(least, math.ceil(share * (needed - answered)))
+        self._limit = min(answered + ahead, needed + least)  # one slow answer does not make more necessary
+        self._scored, self._answered = scored, answered
         return self._limit
 
 
@@ -223,7 +226,7 @@ def known_scores(questions: Sequence[OpenQuestion | None]) -> list[float]:
 
 
 class TestFinding:
-    """What answers have shown of a test.
+    """Findings on a test, from its answers.
 
     Attributes:
         methods: Methods of the item by which the test has judged an answer: ``grade``, ``score``.

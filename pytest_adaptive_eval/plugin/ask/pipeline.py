@@ -23,7 +23,7 @@ from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.models.base import Completion, Model, Usage
 from pytest_adaptive_eval.plugin.ask.answers import Answers
 from pytest_adaptive_eval.plugin.ask.call_sizes import CallSizes
-from pytest_adaptive_eval.plugin.ask.open_questions import SHARE, OpenQuestion, QuestionState
+from pytest_adaptive_eval.plugin.ask.open_questions import LEAST, SHARE, OpenQuestion, QuestionState
 
 #: Seconds between two looks for an answer that a certain verdict does not need.
 POLL = 0.01
@@ -110,8 +110,8 @@ class Pipeline:
         self._lead = Lead(answers, subject, self._ahead, followers, self._sizes_of(subject))
 
     def _sizes_of(self, subject: Model) -> CallSizes:
-        for known, sizes in self._sizes:
-            if known is subject:
+        for model, sizes in self._sizes:
+            if model is subject:
                 return sizes
         self._sizes.append((subject, CallSizes()))
         return self._sizes[-1][1]
@@ -124,8 +124,8 @@ class Pipeline:
         lead = self._led_by(answers)
         answers.draw_ahead()
         first = questions[0]
-        kept = first.state is QuestionState.DRAWN and answers.restore(first)
-        if not (kept or first.has_answer):
+        is_stored = first.state is QuestionState.DRAWN and answers.restore(first)
+        if not (is_stored or first.has_answer):
             self._wait(lead, questions)
         self._fill(lead, [])
         while any(not judgment.done() for judgment in first.judgments):  # each wakes the subject
@@ -173,13 +173,13 @@ class Pipeline:
         """Return the first questions that a call may begin for now: drawn ones without a stored answer."""
         answers = lead.answers
         if lead.subject.waits_apart:
-            room = max(1, lead.room)
+            most = max(1, lead.room)
         elif answers.asks_ahead and lead.subject.shared_batch:
-            room = 1
+            most = 1
         else:
-            room = len(questions)
+            most = len(questions)
         drawn = []
-        for question in questions[:room]:
+        for question in questions[:most]:
             if question.state is QuestionState.DRAWN:
                 drawn.append(question)
         return [question for question in drawn if not answers.restore(question)]
@@ -230,21 +230,23 @@ class Pipeline:
         size = lead.subject.call_size(expected)
         if size == 0:
             return
-        requests = self._with_next(answers, awaited[:size], size, 1.0)
+        requests = self._with_next(answers, awaited[:size], size, 1.0, least=size)
         requests += lead.further(size - len(requests), 1.0)
         if requests:
             answers.call_sizes[len(requests)] += 1
         self._begin(lead, requests)
 
     @staticmethod
-    def _with_next(answers: Answers, awaited: Sequence[OpenQuestion], size: int, share: float) -> list[Asked]:
+    def _with_next(
+        answers: Answers, awaited: Sequence[OpenQuestion], size: int, share: float, *, least: int = LEAST
+    ) -> list[Asked]:
         """Return the awaited questions, and the next ones of their interview up to `size` in all.
 
         Args:
-            share: See `Answers.next_ahead`.
+            share, least: See `Answers.next_ahead`.
         """
         requests = [Asked(answers, question) for question in awaited]
-        for question in answers.next_ahead(size, share=share):
+        for question in answers.next_ahead(size, share=share, least=least):
             if len(requests) >= size:
                 break
             if question not in awaited:  # those have no call yet, and so may come as next ones again

@@ -97,15 +97,15 @@ class Probe(QuestionTest):
 
     def setup(self) -> None:
         """Set up the fixtures, unless one of them asks a model of another package."""
-        last = {name: found[-1] for name, found in self._fixtureinfo.name2fixturedefs.items() if found}
+        last = {n: overrides[-1] for n, overrides in self._fixtureinfo.name2fixturedefs.items() if overrides}
         asking = []
-        for name, found in last.items():
-            if found.scope == "function" and "item" in found.argnames:
+        for name, fixture in last.items():
+            if fixture.scope == "function" and "item" in fixture.argnames:
                 asking.append(name)
         if asking:
             wide = []
-            for name, found in last.items():
-                if found.scope != "function" and not _of_pytest(found):
+            for name, fixture in last.items():
+                if fixture.scope != "function" and not _of_pytest(fixture):
                     wide.append(name)
             _, model, _ = find_model_fixture({name: self._request.getfixturevalue(name) for name in wide})
             if not RequestLog.sees(model):
@@ -167,17 +167,17 @@ class Probe(QuestionTest):
     @property
     def score(self) -> float:
         """Score that the test gave the answer."""
-        given = self.asked.given
+        score = self.asked.given
         if not self.passed:
             return 0.0
-        if given is None:
+        if score is None:
             return 1.0
-        return given
+        return score
 
     def _models(self) -> list[str]:
         """Return the identified model and the fixtures that take it; without a model, all fixtures of the user's."""
         name, model, _ = find_model_fixture(self.funcargs)
-        last = {n: found[-1] for n, found in self._fixtureinfo.name2fixturedefs.items() if found}
+        last = {n: overrides[-1] for n, overrides in self._fixtureinfo.name2fixturedefs.items() if overrides}
         arguments = []
         for n in self._fixtureinfo.argnames:
             if n in last and not _of_pytest(last[n]):
@@ -221,7 +221,7 @@ class _Subtests:
 
 
 class _StandIn:
-    """In place of a user's model: each call of it, or of anything it holds, returns the made-up answer."""
+    """Stand-in for a user's model. Each call of it, or of anything it holds, returns the made-up answer."""
 
     def __init__(self, model: object, log: RequestLog) -> None:
         self._parts = model, log
@@ -239,9 +239,9 @@ class _StandIn:
         return _StandIn(value, log)
 
     def __call__(self, *_args: object, **_kwargs: object) -> Any:
-        given = self._parts[1].next_given()
-        assert given is not None
-        return _Reply(given.text)
+        completion = self._parts[1].next_given()
+        assert completion is not None
+        return _Reply(completion.text)
 
 
 class _Reply(str):

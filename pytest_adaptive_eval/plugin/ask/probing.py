@@ -58,7 +58,7 @@ class _Again:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What the model said, each reply once."""
+        """Texts of the model, each reply once."""
         return tuple(completion.text for completion in dict(self.replies).values())
 
     def run(self, replies: Replies, *, named: bool = True, grade_of_made_up: float = 0.0) -> Probe:
@@ -94,8 +94,8 @@ class _Again:
 
     def score_of(self, replies: Replies, *, named: bool = True) -> float | None:
         """Return the score of other replies, between two runs on the model's own; None where it means nothing."""
-        known = bool(self.replies)
-        if self.reason or (known and not self.takes_own()):
+        has_replies = bool(self.replies)
+        if self.reason or (has_replies and not self.takes_own()):
             return None
         score = self.run(replies, named=named).score
         # what it accepts, it accepts: a refusal alone may come of what the test has seen before
@@ -155,12 +155,12 @@ class TestProbes:
         if not any(self._floor.values()):
             return []
         floor: list[tuple[int, float]] = []
-        for place in np.random.default_rng(seed).permutation(len(bank))[:FLOOR_ITEMS].tolist():
-            item = bank.items[place]
+        for index in np.random.default_rng(seed).permutation(len(bank))[:FLOOR_ITEMS].tolist():
+            item = bank.items[index]
             if item.id not in self._asked:
                 self._score_apart(interview, node, item)
             if item.id in self._floor:
-                floor.append((place, self._floor[item.id]))
+                floor.append((index, self._floor[item.id]))
         return floor
 
     def _score_apart(self, interview: QuestionOwner, node: pytest.Function, item: Item) -> None:
@@ -182,8 +182,8 @@ class TestProbes:
         The item is one that is never asked, since a test may keep what it has seen. Where each may be asked, a copy
         shows what the test asks, and made-up answers are tried on the first question that passes.
         """
-        if places := session.never_drawn(FEWEST_KEYS):
-            item, *others = (session.bank.items[place] for place in places)
+        if indices := session.never_drawn(FEWEST_KEYS):
+            item, *others = (session.bank.items[index] for index in indices)
             if _why_unprobed(item):
                 key = None
             else:
@@ -407,18 +407,19 @@ def _asks_others(test: QuestionTest) -> bool:
     asked = {id(source) for source, _ in test.requests.taken}
     if RequestLog.sees(model):
         return bool(asked - {id(model)})
-    seen = {isinstance(content, int) for content, _ in test.requests.replies}  # calls of a user's model have numbers
-    return len(asked) > 1 or len(seen) > 1
+    # Calls of a user's model have numbers.
+    kinds_of_calls = {isinstance(content, int) for content, _ in test.requests.replies}
+    return len(asked) > 1 or len(kinds_of_calls) > 1
 
 
 def _varying_score(probe: Probe, partial: Mapping[float, str]) -> float | None:
     """Return the score of a made-up answer that another one, or another grade, may change; else None."""
-    given = probe.asked.given
-    varies = given is not None and probe.requests.count and (partial or given < 1 or probe.asked.derived)
-    return given if varies else None
+    score = probe.asked.given
+    varies = score is not None and probe.requests.count and (partial or score < 1 or probe.asked.derived)
+    return score if varies else None
 
 
-def _fault(probe: Probe, given: str, *, named: bool) -> str:
+def _fault(probe: Probe, made_up: str, *, named: bool) -> str:
     """Return why a test that passed on a made-up answer judges nothing."""
     asked = probe.asked
     test = probe.nodeid.partition("[")[0]
@@ -438,7 +439,7 @@ def _fault(probe: Probe, given: str, *, named: bool) -> str:
     if named:
         answer = "on the wrong_answer of its marker"
     else:
-        answer = f"on the made-up answer {given!r}"
+        answer = f"on the made-up answer {made_up!r}"
     if named:
         hint = ""
     else:

@@ -93,9 +93,9 @@ class AskedItem:
         Raises:
             Unscored: The answer is neither a text nor a number for a numeric grader; it is not counted as wrong.
         """
-        given: object = text
-        number = isinstance(given, numbers.Real) and not isinstance(given, bool)
-        if not isinstance(given, str) and not (number and self.item.grader == "numeric"):
+        answer: object = text
+        number = isinstance(answer, numbers.Real) and not isinstance(answer, bool)
+        if not isinstance(answer, str) and not (number and self.item.grader == "numeric"):
             self.text = ""
             self.fault = Unscored(
                 Status.ERROR.value,
@@ -227,9 +227,9 @@ class QuestionTest(UnrepeatableTest):
             self._set_up()
             return
         runs_code = self.own_model is not None and not self.own_model.loaded
-        for name, found in self._fixtureinfo.name2fixturedefs.items():
+        for name, definitions in self._fixtureinfo.name2fixturedefs.items():
             # one of a module, without parameters, is called once
-            is_called = found[-1].cached_result is None or found[-1].params is not None
+            is_called = definitions[-1].cached_result is None or definitions[-1].params is not None
             if name != "item" and is_called:
                 runs_code = True
         with self._once("setup", self.interview, runs_code=runs_code) as again:
@@ -311,8 +311,8 @@ class QuestionTest(UnrepeatableTest):
         """Add the seconds of a user's own model, and the fields that the test recorded, to the measures."""
         measures = self.administration.measures
         if not measures and not self.administration.resumed:
-            seen = [completion.measures for _, completion in self.requests.replies]
-            measures |= summed_measures(seen)
+            measured = [completion.measures for _, completion in self.requests.replies]
+            measures |= summed_measures(measured)
         measures |= interview.answers.recorded_fields(self.question, self.asked.recorded)
 
     def _replay(self) -> None:
@@ -425,6 +425,9 @@ class QuestionTest(UnrepeatableTest):
             response = self._ungraded(fault)
             if response.status is Status.NOT_RECORDED:
                 return response
+            subject = interview.answers.subject
+            if subject is not None and subject.asks_twice:  # a limit of faults ends the interview, not one fault
+                return response
             if response.status.infrastructure:
                 self.response = response
                 raise
@@ -442,16 +445,16 @@ class QuestionTest(UnrepeatableTest):
         completion = interview.latest(taken) or Completion(asked.text, score=None if asked.read else score)
         if completion.unread:  # also where the test caught that
             score = None
-        said = completion.text or self._last_reply
+        reply = completion.text or self._last_reply
         if asked.read and completion.status is Status.OK:
             text = asked.text
         else:
-            text = asked.text or said
+            text = asked.text or reply
         return Response.of(completion.status, score, text, completion.detail)
 
     @property
     def _last_reply(self) -> str:
-        """What the model said last; empty where its calls are not seen."""
+        """Last text of the model; empty where its calls are not seen."""
         return self.requests.replies[-1][1].text if self.requests.replies else ""
 
     def _ungraded(self, fault: Unscored) -> Response:

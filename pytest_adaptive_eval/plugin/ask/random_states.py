@@ -25,7 +25,7 @@ class GeneratorStates:
     """
 
     def __init__(self, key: str) -> None:
-        self._key, self._place = key, ""
+        self._key, self._position = key, ""
         self._numpy = np.random.MT19937(0)
         self._torch: tuple[Any, Any] | None = None  #: States of torch before the interview.
         self.seed = ""
@@ -47,9 +47,9 @@ class GeneratorStates:
                 if devices is not None:
                     sys.modules["torch"].cuda.set_rng_state_all(devices)
 
-    def begin(self, *place: object) -> None:
+    def begin(self, *position: object) -> None:
         """Set the states of a question's phase."""
-        self._place = repr(place)
+        self._position = repr(position)
         self._set()
 
     def resume(self, seed: str) -> None:
@@ -58,7 +58,7 @@ class GeneratorStates:
         self._set()
 
     def _set(self) -> None:
-        words = hashlib.sha512(f"{self.seed} {self._place}".encode()).digest()
+        words = hashlib.sha512(f"{self.seed} {self._position}".encode()).digest()
         random.seed(words[:24])
         set_bit_generator(self._numpy)
         np.random.seed(int.from_bytes(words[24:28], "little"))  # a number is fifteen times as quick as an array

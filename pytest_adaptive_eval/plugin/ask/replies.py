@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from pytest_adaptive_eval import clock
+from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item, cut_text
 from pytest_adaptive_eval.models.base import Completion, RequestLog
 
@@ -23,11 +24,11 @@ def giving(replies: Replies) -> Callable[[Hashable], Completion]:
     """Return the function that answers each request by its own reply, else by the one of its place, or by the last."""
     by_request = dict(replies)
     in_order = list(by_request.values())
-    places: dict[Hashable, int] = {}
+    positions: dict[Hashable, int] = {}
 
     def give(content: Hashable) -> Completion:
-        place = places.setdefault(content, len(places))
-        return by_request.get(content) or in_order[min(place, len(in_order) - 1)]
+        position = positions.setdefault(content, len(positions))
+        return by_request.get(content) or in_order[min(position, len(in_order) - 1)]
 
     return give
 
@@ -45,6 +46,11 @@ def calls_seen(funcargs: dict[str, Any], name: str, log: RequestLog) -> Iterator
         name: Name of the model's fixture among the arguments.
     """
     model = funcargs.get(name)
+    if isinstance(model, str):
+        raise ConfigError(
+            f"the fixture {name} returned the text {model!r:.80}, expected a model: return load_model({model!r:.80}), "
+            "or a CallableModel of your function"
+        )
     if model is None or RequestLog.sees(model):
         yield
         return
@@ -57,7 +63,7 @@ def calls_seen(funcargs: dict[str, Any], name: str, log: RequestLog) -> Iterator
         return
     try:
         function = model.generate
-        own = "generate" in vars(model)
+        is_own = "generate" in vars(model)
         model.generate = functools.wraps(function)(functools.partial(_noted, function, log))
     except (AttributeError, TypeError):  # it has no such method, or the object is closed to changes
         yield
@@ -65,7 +71,7 @@ def calls_seen(funcargs: dict[str, Any], name: str, log: RequestLog) -> Iterator
     try:
         yield
     finally:
-        if own:
+        if is_own:
             model.generate = function
         else:
             del model.generate

@@ -1,4 +1,4 @@
-"""What a run holds before its first question: tests and TOML files as evaluations, gates with their plans, fixtures.
+"""Collection of a run: tests and TOML files as evaluations, gates with their plans, fixtures.
 
 It may use all other rooms of the plugin but `activation`, which puts them together.
 """

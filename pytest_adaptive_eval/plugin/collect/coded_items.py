@@ -16,30 +16,30 @@ from pytest_adaptive_eval.outputs import replacing
 _ID_DIGITS = 12  #: Hex digits of an id that follows from a question.
 
 
-def write_items(given: Any, path: Path, base: Path) -> Path:
+def write_items(source: Any, path: Path, base: Path) -> Path:
     """Write the questions of a marker's `items` as a bank, into a folder named by their content.
 
     Args:
-        given: A list of `Item` or of dictionaries with an item's fields, or a function that returns one.
+        source: A list of `Item` or of dictionaries with an item's fields, or a function that returns one.
         path: File name of the bank, in the folder of all such banks.
         base: Folder that names of images in dictionaries are relative to.
 
     Raises:
-        ConfigError: `given` is something else, or a question is not JSON data.
+        ConfigError: `source` is something else, or a question is not JSON data.
     """
-    if callable(given):
-        given = _called(given)
-    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
+    if callable(source):
+        source = _called(source)
+    if isinstance(source, str | Mapping) or not isinstance(source, Sequence):
         raise ConfigError(
-            f"items is {type(given).__name__}, expected a list of Item or of dictionaries, or a function that returns "
+            f"items is {type(source).__name__}, expected a list of Item or of dictionaries, or a function that returns "
             "one; for a file of questions write bank="
         )
-    if not given:
+    if not source:
         raise ConfigError("items is empty: give at least one question")
-    questions = [_fields(item, place) for place, item in enumerate(given)]
+    questions = [_fields(item, index) for index, item in enumerate(source)]
     folder = path.parent / hashlib.sha256(_encoded(questions)).hexdigest()[:_ID_DIGITS]
     try:
-        for item, question in zip(given, questions, strict=True):
+        for item, question in zip(source, questions, strict=True):
             if question.get("images"):
                 root = getattr(item, "root", "") or base
                 store = ImageStore(folder, [Path(root)])
@@ -66,17 +66,17 @@ def _called(function: Any) -> Any:
         raise ConfigError(f"items: {name}() raised {type(error).__name__}: {error}") from error
 
 
-def _fields(item: Any, place: int) -> dict[str, Any]:
+def _fields(item: Any, index: int) -> dict[str, Any]:
     """Return the fields of a question; one without an id is named by its prompt and answer."""
     if isinstance(item, Item):
         return item.to_json()
     if not isinstance(item, Mapping):
-        raise ConfigError(f"items[{place}] is {item!r:.80}, expected an Item, or a dictionary with prompt and answer")
+        raise ConfigError(f"items[{index}] is {item!r:.80}, expected an Item, or a dictionary with prompt and answer")
     try:
         data: dict[str, Any] = json.loads(json.dumps(dict(item), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise ConfigError(
-            f"items[{place}] is not JSON data ({error}): give texts, numbers, lists and dictionaries"
+            f"items[{index}] is not JSON data ({error}): give texts, numbers, lists and dictionaries"
         ) from None
     if not data.get("id"):
         question = [data.get(name) for name in ("prompt", "messages", "images", "choices", "turns", "answer")]

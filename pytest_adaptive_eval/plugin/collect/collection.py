@@ -234,8 +234,8 @@ class Collection:
             )
         check_scope(interview, "model", spec.where)
         several = []
-        for name, found in interview._fixtureinfo.name2fixturedefs.items():
-            if found[-1].params:
+        for name, overrides in interview._fixtureinfo.name2fixturedefs.items():
+            if overrides[-1].params:
                 several.append(name)
         if several and interview.asks_items:
             raise ConfigError(
@@ -312,7 +312,7 @@ class Collection:
         if report.skipped and path.is_file() and MARKER.encode() in path.read_bytes():
             self.mistake(
                 ConfigError(
-                    f"{report.nodeid} speaks of {MARKER} and is skipped as a whole ({crash_line(report)}): its gates "
+                    f"{report.nodeid} contains {MARKER} and is skipped as a whole ({crash_line(report)}): its gates "
                     "would be missing; leave the file out with --ignore if they are not to count"
                 )
             )
@@ -429,11 +429,7 @@ class Collection:
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
         """Report the expected result of each gate before the first question."""
         planned = [item for item in items if item in self.state.evaluations]  # without those that have a mistake
-        lines = []
-        for item in planned:
-            if isinstance(item, EvaluationTest):
-                for line in _outlook(item):
-                    lines.append(line)
+        lines = _outlooks([item for item in planned if isinstance(item, EvaluationTest)])
         if planned and (unused := unused_baseline(self.state)):
             lines.append(f"WARNING: {unused}")
         quiet = self.config.get_verbosity() < 0
@@ -486,6 +482,18 @@ def _unselected(keyword: str, node: EvaluationTest) -> str:
     placeholder = next(part for part in node.ids if part.startswith(PARAMETER))
     example = node.nodeid.replace(placeholder, str(bank.ids[0]))
     return f"{sentence}, and a question is asked by its id, as '{example}'; the ids are {bank.shown_ids}"
+
+
+def _outlooks(nodes: Iterable[EvaluationTest]) -> list[str]:
+    """Return the lines of all evaluations, each once with the names of the models that it is about."""
+    names: dict[str, list[str]] = {}
+    for node in nodes:
+        begin = f"{node.evaluation.name}: "
+        for line in _outlook(node):
+            about = names.setdefault(line.removeprefix(begin), [])
+            if line.startswith(begin):
+                about.append(node.evaluation.name)
+    return [": ".join(filter(None, [", ".join(about), line])) for line, about in names.items()]
 
 
 def _outlook(node: EvaluationTest) -> Iterator[str]:

@@ -95,12 +95,12 @@ def _named_subjects(config: pytest.Config, evaluations: Iterable[EvaluationTest]
     settings = config.stash[STATE].settings
     subjects: dict[tuple[str, Path, str], _Named] = {}
     for interview in (node for node in evaluations if node.evaluation.most_questions):
-        if (own := interview.own_model) is not None:
-            subjects[_key(own.spec, own.base, own.options)] = (
-                own.spec,
-                own.base,
-                own.options,
-                own.located,
+        if (named_model := interview.own_model) is not None:
+            subjects[_key(named_model.spec, named_model.base, named_model.options)] = (
+                named_model.spec,
+                named_model.base,
+                named_model.options,
+                named_model.located,
             )
             continue
         definitions = interview._fixtureinfo.name2fixturedefs.get("model", ())[-1:]
@@ -139,9 +139,10 @@ def may_read_flags(definitions: Sequence[Any], fixture_info: Any) -> bool:
 @pytest.fixture
 def item(request: pytest.FixtureRequest) -> object:
     """The question of a test with the mark ``adaptive_eval``, which parametrizes it."""
-    raise ConfigError(
+    pytest.fail(
         f"{request.node.nodeid}: the test takes the argument item and has no mark that says which questions it asks: "
-        'write @pytest.mark.adaptive_eval(bank="questions.jsonl") above it'
+        'write @pytest.mark.adaptive_eval(bank="questions.jsonl") above it',
+        pytrace=False,
     )
 
 

@@ -48,7 +48,7 @@ def plan_gate(gate: pytest.Item, state: RunState) -> None:
                 node.gate_plan.conditions.append(condition)
                 state.family += condition.denials(node.evaluation.question_bank)
     except UsageError as error:
-        raise type(error)(f"{_place(gate, str(error))}: {error}") from None
+        raise type(error)(f"{_location(gate, str(error))}: {error}") from None
 
 
 def _check_comparable(condition: Condition, node: EvaluationTest) -> None:
@@ -59,7 +59,7 @@ def _check_comparable(condition: Condition, node: EvaluationTest) -> None:
         condition.claims(bank, {condition.name: recorded.baseline})
 
 
-def _place(gate: pytest.Item, message: str) -> str:
+def _location(gate: pytest.Item, message: str) -> str:
     """Return the node id of a gate, or in a TOML file the line of the key that an error message names."""
     if not isinstance(gate, TomlGate):
         return gate.nodeid

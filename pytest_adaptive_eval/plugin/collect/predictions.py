@@ -1,4 +1,4 @@
-"""Choose the earlier run whose answers predict those of an interview, before its first question."""
+"""Choose the earlier run whose answers predict the answers of an interview, before its first question."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ class _Choice:
 
     def make(self) -> str:
         """Return the run, the path of its copy, and remarks as JSON."""
-        kept: Path | None = None
+        copy: Path | None = None
         earlier = None
         if self._source:
             if not self._state.config.option.collectonly:
                 self._checkpoint = checkpoint_of(self._state.config, self._node)
-            kept = self._copy
-            earlier = self._stored(kept) or self._found()
-        found = None if earlier is None else earlier.to_json()
-        return json.dumps({"earlier": found, "kept": kept and str(kept), "remarks": self.remarks})
+            copy = self._copy
+            earlier = self._stored(copy) or self._named_run()
+        data = None if earlier is None else earlier.to_json()
+        return json.dumps({"earlier": data, "kept": copy and str(copy), "remarks": self.remarks})
 
     @property
     def _source(self) -> str:
@@ -93,16 +93,16 @@ class _Choice:
         return self._state.folder / KEPT / f"{key[:24]}.json"
 
     @staticmethod
-    def _stored(kept: Path | None) -> EarlierRun | None:
+    def _stored(path: Path | None) -> EarlierRun | None:
         """Return the answers of an earlier run that a file keeps; None without one."""
-        if kept is None or not kept.is_file():
+        if path is None or not path.is_file():
             return None
         try:
-            return EarlierRun.from_json(json.loads(read_regular(kept)))
+            return EarlierRun.from_json(json.loads(read_regular(path)))
         except (ValueError, TypeError) as error:
-            raise ConfigError(f"{kept} is damaged ({error}): remove it, or run with --adaptive-eval-fresh") from None
+            raise ConfigError(f"{path} is damaged ({error}): remove it, or run with --adaptive-eval-fresh") from None
 
-    def _found(self) -> EarlierRun | None:
+    def _named_run(self) -> EarlierRun | None:
         """Return the run that the settings name; None, with a remark, where it predicts nothing."""
         if self._source == HISTORY:
             return self._in_history()
@@ -137,10 +137,10 @@ class _Choice:
                 )
             return earlier
         if earlier is not None and (saving := self._saving(earlier)):
-            found = earlier.source
+            source = earlier.source
             self.remarks.append(
-                f"{interview.name}: {found.label} has {counted(found.answers, 'answer')} of this bank, and would save "
-                f'about {saving:.0%} of the questions as predictions: write predict_from = "history"'
+                f"{interview.name}: {source.label} has {counted(source.answers, 'answer')} of this bank, and would "
+                f'save about {100 * saving:.0f} % of the questions as predictions: write predict_from = "history"'
             )
         return None
 
@@ -149,9 +149,9 @@ class _Choice:
         answers = earlier.on(self._interview.bank)
         predicted = self._interview.predicted_by(earlier)
         expected = []
-        for interview, known in ((self._interview, None), (predicted, answers)):
+        for interview, predictions in ((self._interview, None), (predicted, answers)):
             forecast = []
             for condition in self._node.gate_plan.conditions:
-                forecast += predicted_outlooks(condition, interview.bank, interview.policy, known)
+                forecast += predicted_outlooks(condition, interview.bank, interview.policy, predictions)
             expected.append(max(outlook.expected for outlook in forecast))
         return max(1.0 - expected[1] / expected[0], 0.0)

@@ -27,7 +27,7 @@ def check_collected(config: pytest.Config, items: Sequence[pytest.Item], intervi
         )
     for item in items:
         definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
-        faked = next((name for name, found in definitions.items() if found[-1].func.__module__.startswith(_FAKES)), "")
+        faked = next((name for name, defs in definitions.items() if defs[-1].func.__module__.startswith(_FAKES)), "")
         if faked:
             raise ConfigError(
                 f"{item.nodeid}: the fixture {faked} (pyfakefs) hides all files, and this run's journal, bank and "

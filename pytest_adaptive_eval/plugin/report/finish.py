@@ -96,11 +96,11 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
     record.notes += [*shared, *filter(None, [evaluation.undeclared_warning(loop.gate_plan), loop.probes.caveat()])]
     record.notes += [*_notes_of_marked(evaluation.bank, record), *_notes_of_uniform_draws(loop)]
     if result.misfit:
-        told = record.notes if loop.gate_plan.judged else record.warnings
-        told.append(misfit_note(result.misfit, result.scored, drawn=not result.invalid))
+        sentences = record.notes if loop.gate_plan.judged else record.warnings
+        sentences.append(misfit_note(result.misfit, result.scored, drawn=not result.invalid))
     if loop.unneeded:
         record.notes.append(
-            f"the interview ended before the answers to {counted(loop.unneeded, 'question')} asked ahead; those that "
+            f"the interview ended before the answers to {counted(loop.unneeded, 'question')} asked ahead; answers that "
             "came are kept, and their cost counts"
         )
     return result, record
@@ -110,15 +110,15 @@ def _keep_exchanges(loop: AskingLoop, record: EvaluationRecord) -> None:
     """Keep what went between model and run in the store that runs share, if there is one."""
     if loop.state.answers is None:
         return
-    kept = {}
+    texts = {}
     for asked in record.administrations:
         exchange = loop.answers.exchanges.get(asked.place, Exchange())
         if loop.evaluation.judge is not None:
             judged = loop.evaluation.judge.replies.get((asked.item, asked.text[:BEGINNING]), [])
             exchange = msgspec.structs.replace(exchange, judged=[sent_request(text) for text in judged])
         if exchange != Exchange():
-            kept[record.exchange_key(asked)] = exchange.to_text()
-    loop.state.answers.keep_requests(kept)
+            texts[record.exchange_key(asked)] = exchange.to_text()
+    loop.state.answers.keep_requests(texts)
 
 
 def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
@@ -277,7 +277,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
 def _item_estimates(loop: AskingLoop, result: SessionResult) -> dict[str, dict[str, float]]:
     """Return the estimates by item of each metric of samples that a gate requires."""
     estimates: dict[str, dict[str, float]] = {}
-    ids = [str(result.bank.ids[place]) for place in result.log.items]
+    ids = [str(result.bank.ids[index]) for index in result.log.items]
     for condition in loop.gate_plan.conditions:
         measure = condition.measure
         if isinstance(measure, PassOf) and measure.scores is not None:

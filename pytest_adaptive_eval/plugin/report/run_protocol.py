@@ -44,7 +44,7 @@ class RunHooks:
         text = f"adaptive-eval: model {model}{seed}, journal and records in {relative(settings.folder, root)}"
         signs = self.state.config.get_verbosity() == 0 and not shows_live(self.state.config)
         legend = ["adaptive-eval: + right, - wrong, ~ partly right, ? unscored"] if signs else []
-        return [line for told in (text, *legend) for line in told_lines(self.state.config, told)]
+        return [line for sentence in (text, *legend) for line in told_lines(self.state.config, sentence)]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:

@@ -526,9 +526,9 @@ class RunRecorder:
             if os.environ.get("CI") and not details:
                 evaluations = []  # its logs may be public, and questions are not
             banks = {}
-            for known in evaluations:
-                if bank := known.question_bank:
-                    banks[known.name] = bank
+            for evaluation in evaluations:
+                if bank := evaluation.question_bank:
+                    banks[evaluation.name] = bank
             lines = summary_lines(run, width, written=written_paths, details=details, banks=banks)
             write_lines(lines, writer.write)
             if getattr(self.config.option, "xmlpath", None) and self.state.settings.junit is None:

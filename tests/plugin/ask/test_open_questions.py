@@ -132,8 +132,10 @@ def test_the_counts_are_those_of_the_states(moves: list[str]) -> None:
     assert questions.begun == told + sum(state is not QuestionState.DRAWN for state in states)
 
 
-def limit(prospect: Prospect, *, told: int, begun: int, waiting: int, needed: int, share: float = 0.25) -> int:
-    return prospect.limit(told=told, begun=begun, waiting=waiting, share=share, forecast=lambda: needed)
+def limit(
+    prospect: Prospect, *, told: int, begun: int, waiting: int, needed: int, share: float = 0.25, least: int = LEAST
+) -> int:
+    return prospect.limit(scored=told, begun=begun, waiting=waiting, share=share, least=least, forecast=lambda: needed)
 
 
 def test_a_share_of_the_questions_in_prospect_is_asked_ahead() -> None:
@@ -143,6 +145,7 @@ def test_a_share_of_the_questions_in_prospect_is_asked_ahead() -> None:
     assert limit(prospect, told=8, begun=10, waiting=2, needed=40) == 16
     assert limit(Prospect(), told=0, begun=0, waiting=0, needed=40, share=1.0) == 40
     assert limit(Prospect(), told=0, begun=0, waiting=0, needed=0) == LEAST
+    assert limit(Prospect(), told=20, begun=20, waiting=0, needed=21, share=1.0, least=8) == 28
 
 
 @given(st.integers(0, 50), st.lists(st.integers(0, 3), max_size=30))

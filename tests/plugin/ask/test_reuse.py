@@ -159,7 +159,7 @@ def test_answers_of_models_that_sample_are_asked_anew_and_the_reason_told(
 def test_a_model_of_the_users_own_class_is_asked_anew(project: Any) -> None:
     result = project.run(STORE)
     assert result.ret == 0
-    assert "the model is no Model of this package" in " ".join(result.stdout.str().split())
+    assert "the model is not a Model of this package" in " ".join(result.stdout.str().split())
 
 
 @pytest.mark.slow

@@ -40,7 +40,9 @@ def test_wrong_answers_of_a_gate_that_did_not_pass_are_shown_and_asked_again(fai
     shown = failing.run(*BRIEF).stdout.str()
     assert "wrong answers" in shown
     assert shown.count("answered: wrong") == 3
-    command = shown.partition("next: ask the 3 wrong questions again, with the options of this run\n  pytest ")[2]
+    command = shown.partition(
+        "next: ask the 3 wrongly answered questions again, with the options of this run\n  pytest "
+    )[2]
     again = failing.run(*command.partition("\n")[0].split(), "--adaptive-eval-model=replay:new.jsonl")
     assert again.ret == 1
     again.assert_outcomes(passed=1, failed=2)

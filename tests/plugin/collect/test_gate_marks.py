@@ -518,3 +518,4 @@ def test_a_question_without_a_mark_says_what_to_write(lab: Any) -> None:
     lab.tests((lab.path / "test_it.py").read_text() + "\ndef test_forgotten(item):\n    pass\n")
     result = lab.run()
     result.stdout.fnmatch_lines(["*test_forgotten*the test takes the argument item and has no mark*"])
+    assert "fixtures.py" not in result.stdout.str(), "no code of the plugin"

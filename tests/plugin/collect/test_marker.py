@@ -61,13 +61,15 @@ def test_error(project: Any) -> None:
     assert result.ret == 1
     assert project.outcomes() == [("test_gate", "ERROR")]
     (interview,) = project.record["interviews"]
-    assert interview["error"] == "2 answers failed, more than 5% of the budget; the last: " + (
+    assert interview["error"] == "2 of the answers failed, more than 5 % of the budget; the last: " + (
         "RuntimeError: no device"
     )
     result.stdout.fnmatch_lines(
-        ["ERROR toy: 2 answers failed, more than 5% of the budget; the last: RuntimeError: no device"]
+        ["ERROR toy: 2 of the answers failed, more than 5 % of the budget; the last: RuntimeError: no device"]
     )
-    result.stdout.fnmatch_lines(["E *assert ERROR accuracy >= .50 required, 95 %, 2 of 60 items; 2 answers failed*"])
+    result.stdout.fnmatch_lines(
+        ["E *assert ERROR accuracy >= .50 required, 95 %, 2 of 60 items; 2 of the answers failed*"]
+    )
 
 
 @pytest.mark.slow

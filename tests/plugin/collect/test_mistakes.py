@@ -23,6 +23,39 @@ def refused(lab: Any, *messages: str, args: tuple[str, ...] = ()) -> None:
     assert not (lab.path / ".adaptive-eval").exists()
 
 
+@pytest.mark.parametrize(
+    ("fixture", "call", "status", "error"),
+    [
+        (
+            "@pytest.fixture(scope='session')\ndef model():\n    from pytest_adaptive_eval import CallableModel\n"
+            "    return CallableModel(lambda prompt: 'yes', name='yes', checkpoint='1')\n",
+            "model(item.prompt)",
+            pytest.ExitCode.TESTS_FAILED,
+            "*TypeError: a model is not called by itself: write model.generate(item.prompt)*",
+        ),
+        (
+            "@pytest.fixture(scope='session')\ndef model():\n    return 'step-4000'\n",
+            "model.generate(item.prompt)",
+            pytest.ExitCode.USAGE_ERROR,
+            "*the fixture model returned the text 'step-4000', expected a model: return load_model('step-4000')*",
+        ),
+    ],
+)
+def test_a_model_that_cannot_be_asked_so_is_an_error_with_what_to_write(
+    lab: Any, fixture: str, call: str, status: pytest.ExitCode, error: str
+) -> None:
+    lab.bank()
+    lab.toy()
+    lab.tests(
+        f"import pytest\n{fixture}\n@pytest.mark.adaptive_eval('toy.jsonl')\ndef test_toy(item, model):\n"
+        f"    assert item.grade({call})\n"
+    )
+    result = lab.run()
+    assert result.ret == status
+    result.stdout.fnmatch_lines([error])
+    assert result.stdout.str().count("1 of the answers failed") <= 2
+
+
 GATE = (
     "@pytest.mark.adaptive_gate('toy', at_least=0.5)\n"
     "def test_gate(adaptive_eval):\n    assert adaptive_eval.verdicts\n"
@@ -347,7 +380,7 @@ def test_a_file_of_gates_that_skips_itself(project: Any, skip: str, workers: tup
     result = project.run_with(workers)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert (
-        "test_skipped.py speaks of adaptive_eval and is skipped as a whole ("
+        "test_skipped.py contains adaptive_eval and is skipped as a whole ("
         in result.stdout.str() + result.stderr.str()
     )
     assert not project.asked

@@ -105,7 +105,7 @@ def test_templates_and_files_of_texts(answers: Any) -> None:
     [
         (f'model = "replay:alpha.jsonl"\n{MODELS}', "model and models exclude each other"),
         ('template = "{prompt}"\ntemplates = ["{prompt}"]', "template and templates exclude each other"),
-        ('template = "missing.txt"', "has no {prompt}, and is no file"),
+        ('template = "missing.txt"', "has no {prompt} and does not name a file"),
         ('system = { file = "missing.txt" }', "missing.txt: cannot be read"),
     ],
 )

@@ -162,7 +162,7 @@ def test_a_gate_mixes_uniform_draws_into_a_policy_that_chooses_its_questions(lab
     assert lab.run().ret in (0, 1)
     found, verdict = lab.record["interviews"][0], lab.record["gates"][0]["verdict"]
     assert found["policy"]["floor"] == 0.5
-    assert "50% of the questions are drawn uniformly, since a gate is decided by the draws" in " ".join(
+    assert "50 % of the questions are drawn uniformly, since a gate is decided by the draws" in " ".join(
         verdict["notes"]
     )
     assert verdict["outcome"] != "ERROR"

@@ -104,7 +104,7 @@ def test_an_interviewer_is_swapped(lab: Any, server: PeerServer) -> None:
     assert min(values["weak interviewer"]["error_rate of addition"]) > 0.3
     assert "area of second" in values["weak interviewer"]
     page = (lab.path / "page.html").read_text()
-    for part in ("What changed?", "weak interviewer", "error_rate of addition", "Student"):
+    for part in ("Changes", "weak interviewer", "error_rate of addition", "Student"):
         assert part in page
 
 
@@ -137,7 +137,7 @@ def test_roles_queries_injected_errors_and_a_static_bank_are_compared(lab: Any, 
         ),
         ('[eval.variant.x]\ninterviewee = "ann"', "'ann' is interviewed and an agent too"),
         ("[eval.variant.x]\nnetwork = { querys = 4 }", "querys"),
-        ('[eval.variant.x]\ninterviewee = "bob"', "'bob' is no model here"),
+        ('[eval.variant.x]\ninterviewee = "bob"', "'bob' is not a model of this file: add it under models"),
         ("[eval.variant.x]", "the model 'weak' has no part in any variant"),
     ],
 )

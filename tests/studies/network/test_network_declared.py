@@ -122,8 +122,8 @@ A = {"task": "addition"}
         ({"node": [{**A, "weight": float("nan")}]}, "weight is nan"),
         ({"node": [A, A]}, "2 nodes are called 'addition'"),
         ({"node": [A, {**A, "name": "b", "after": "addition"}]}, "remove after"),
-        ({"topology": "star", "node": [A, {**A, "name": "b", "after": "addition"}]}, "this is no star"),
-        ({"topology": "tree", "node": [A, {**A, "name": "b"}]}, "this is no tree: one node is the root"),
+        ({"topology": "star", "node": [A, {**A, "name": "b", "after": "addition"}]}, "not a star: in a star no"),
+        ({"topology": "tree", "node": [A, {**A, "name": "b"}]}, "not a tree: one node is the root"),
         ({"topology": "hybrid", "node": [A, {**A, "name": "b", "after": "x"}]}, "comes after 'x'; expected another"),
         ({"topology": "hybrid", "node": [{**A, "after": "addition"}]}, "comes after 'addition'"),
         (

@@ -140,7 +140,7 @@ def test_gates_pass_and_fail(lab: Any, server: PeerServer) -> None:
     assert properties["rounds"] == "8"
     assert float(properties["score"]) == pytest.approx(study["metrics"]["score"][0]["estimate"], abs=1e-3)
     page = (lab.path / "html").read_text()
-    for part in ("Who ranks where by score?", "2 dog (candidate)", "Score by topic", "Who judged whom", "Judges"):
+    for part in ("Ranks by score", "2 dog (candidate)", "Score by topic", "Who judged whom", "Judges"):
         assert part in page
 
 
@@ -344,7 +344,7 @@ def test_too_few_rounds_are_inconclusive(lab: Any, server: PeerServer) -> None:
     write(lab, council(server, gate("at_least = 1.5") + gate('above = "ant"'), panel="rounds = 2"))
     assert lab.run().ret == 1
     assert {outcome for _, outcome in lab.outcomes()} == {"INCONCLUSIVE"}
-    assert "it takes 3 rounds with a task to tell how sure a score is" in json.dumps(lab.record["gates"])
+    assert "it takes 3 rounds with a task to estimate how sure a score is" in json.dumps(lab.record["gates"])
 
 
 @pytest.mark.slow
@@ -353,11 +353,11 @@ def test_the_paper_s_mode_is_told_and_takes_no_gate(lab: Any, server: PeerServer
     assert lab.run("--adaptive-eval-html=page.html").ret == 0
     row = lab.record["interviews"][0]["metrics"]["score"][0]
     assert {name for name, value in row.items() if value not in (None, "")} == {"subject", "estimate"}
-    assert "Who ranks where by score?" in (lab.path / "page.html").read_text()
+    assert "Ranks by score" in (lab.path / "page.html").read_text()
     write(lab, council(server, gate("at_least = 3.0"), panel='mode = "paper"'))
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "mode 'paper' does not tell how sure its scores are" in result.stderr.str()
+    assert "mode 'paper' has no errors of its scores" in result.stderr.str()
 
 
 @pytest.mark.slow
@@ -514,7 +514,7 @@ def test_mode_paper_samples_and_shows_its_own_weights(lab: Any, server: PeerServ
     page = (lab.path / "page.html").read_text()
     for part in (f"{weight:.3f}"[1:] for weight in weights):
         assert part in page
-    assert "Do the weights of the judges settle?" in page
+    assert "Change of the judges' weights" in page
     assert "two-sided" not in page, "the rule has no errors"
     assert "Bars from" not in page
     assert any("of 60 topics not drawn" in note for note in study["notes"])

@@ -81,7 +81,7 @@ def _run(options: argparse.Namespace) -> int:
             f"{100 * responses.observed:.3g} % of the scores are there: the accuracy of a subject over all items is "
             "taken over the items it answered"
         )
-    categories = _categories(options, responses.items)
+    categories = first_categories(options.items, responses.items)
     if "stratified" in names and not categories:
         missing = "the items have no categories; give --items with texts that have some"
         if options.policy != "all":
@@ -149,17 +149,21 @@ def _read(options: argparse.Namespace) -> Responses:
     return responses.whole
 
 
-def _categories(options: argparse.Namespace, ids: Sequence[str]) -> list[str]:
-    """Return the category of each item, empty for an item without one; an empty list if no item has one."""
+def first_categories(path: Path | None, ids: Sequence[str]) -> list[str]:
+    """Return the broadest category of each item by the texts of ``--items``; an empty list if no item has one.
+
+    Raises:
+        ConfigError: The file has a text for none of the items.
+    """
     from pytest_adaptive_eval.banks.reader import read_bank
 
-    if options.items is None:
+    if path is None:
         return []
     by_id = {}
-    for item in read_bank(options.items).items:
+    for item in read_bank(path).items:
         by_id[item.id] = item.category[0] if item.category else ""
     if not any(name in by_id for name in ids):
-        raise ConfigError(f"--items {options.items}: no text for any item, such as {ids[0]!r}")
+        raise ConfigError(f"--items {path}: no text for any item, such as {ids[0]!r}")
     categories = [by_id.get(name, "") for name in ids]
     if any(categories):
         return categories

@@ -46,7 +46,7 @@ AS_WRITTEN = "as written"  #: Name of the network without changes.
 
 
 def quantities(results: Sequence[NetworkResult]) -> dict[str, list[float]]:
-    """Return ``energy``, ``area of NODE`` and ``error_rate of NODE`` by seed, without those that a seed lacks."""
+    """Return ``energy``, ``area of NODE`` and ``error_rate of NODE`` by seed, for nodes that all seeds have."""
     values = {"energy": [result.energy.estimate for result in results]}
     for nodes in zip(*(result.nodes for result in results), strict=True):
         name = nodes[0].name
@@ -117,7 +117,7 @@ class AblationEvaluation(Evaluation):
             for note in notes_on_answers(by_seed[0]):
                 notes.append(f"{name}: {note}")
         error = next(filter(None, map(void_reason, results)), "")
-        held = replace(
+        result = replace(
             self.void(error),
             broken=bool(error),
             asked=len(results),
@@ -125,7 +125,7 @@ class AblationEvaluation(Evaluation):
             account={"values": values, "errors": errors},
             **participants(self.roles, results, pool.loads),
         )
-        return self.measured(held)
+        return self.measured(result)
 
     def measured(self, result: Result) -> Result:
         """Return a result with the energies of the variants, each with its interval over seeds.

@@ -176,7 +176,7 @@ def _check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _given(written: T | None, default: T) -> T:
+def _or_default(written: T | None, default: T) -> T:
     """Return what was written, else the default."""
     return default if written is None else written
 
@@ -195,9 +195,9 @@ class _NodeReader:
         """Return the node, or one node per interviewer."""
         table = self.table
         network = self.network
-        queries = _given(table.queries, network.queries)
+        queries = _or_default(table.queries, network.queries)
         task, levels = self._task(queries * network.rounds, families, banks)
-        name = _given(table.name, task.name)
+        name = _or_default(table.name, task.name)
         self.where = f"{self.where} ({name})"
         after = self._after(earlier)
         several = self._interviewers()
@@ -206,7 +206,7 @@ class _NodeReader:
             default = ""
         else:
             default = network.interviewer
-        interviewers = several or (_given(table.interviewer, default),)
+        interviewers = several or (_or_default(table.interviewer, default),)
         opens_at = 0.0
         if network.topology == "tree" and after:
             opens_at = OPENS_AT
@@ -225,15 +225,15 @@ class _NodeReader:
                     task,
                     levels,
                     after,
-                    _given(table.opens_at, opens_at),
+                    _or_default(table.opens_at, opens_at),
                     table.weight / len(interviewers),
                     interviewer,
                     table.questions or questions,
                     queries,
-                    _given(table.stop_at, network.stop_at),
+                    _or_default(table.stop_at, network.stop_at),
                     panel,
                     edges,  # type: ignore[arg-type]  # the node checks that they are pairs
-                    _given(table.cycles, cycles),
+                    _or_default(table.cycles, cycles),
                     name,
                 )
             )
@@ -253,8 +253,8 @@ class _NodeReader:
         if self.table.interviewers is None:
             return ()
         names = _check_names(self.table.interviewers, f"{self.where}: interviewers")
-        one = self.table.interviewer is not None or len(names) < 2 or len(set(names)) < len(names)
-        if one or self.network.topology != "star":
+        is_one = self.table.interviewer is not None or len(names) < 2 or len(set(names)) < len(names)
+        if is_one or self.network.topology != "star":
             raise ConfigError(
                 f"{self.where}: interviewers is {list(names)!r}: name two or more, or write interviewer; several "
                 "interviewers for one task make a star: set topology to 'star'"
@@ -269,7 +269,7 @@ class _NodeReader:
         check_faults(self._task_faults(banks is not None), self.where)
         if table.task is not None:
             family = self._family(table.task, families)
-            return family, _given(table.levels, family.levels)
+            return family, _or_default(table.levels, family.levels)
         assert banks is not None
         assert table.bank is not None
         bank = banks(table.bank)

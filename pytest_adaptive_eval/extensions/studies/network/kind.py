@@ -10,6 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from pytest_adaptive_eval.banks.ready import missing_bank
 from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
 from pytest_adaptive_eval.evaluation.evaluation import Evaluation, Progress
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Settings
@@ -177,7 +178,7 @@ class NetworkEvaluation(Evaluation):
             if not agreement.judged + agreement.rated:
                 notes.append(f"no label is of a readable review of {result.supervisor}: check node and item of labels")
         error = void_reason(result)
-        held = replace(
+        study = replace(
             self.void(error),
             broken=bool(error),
             notes=tuple(notes),
@@ -185,7 +186,7 @@ class NetworkEvaluation(Evaluation):
             account=account,
             **participants(self.roles, [result], result.loads),
         )
-        return self.measured(held)
+        return self.measured(study)
 
     @property
     def population(self) -> str:
@@ -325,6 +326,8 @@ def _fallback_note(result: NetworkResult, interviewer: str) -> Iterator[str]:
         reasons.append(f"{errors} by faults of its own")
     if counts["review"]:
         reasons.append(f"{counts['review']} refused by the supervisor {result.supervisor!r}")
+    if counts["unreviewed"]:
+        reasons.append(f"{counts['unreviewed']} after the supervisor was given up")
     note = (
         f"{counts['fallbacks']} of {asked} questions that {interviewer} was to set were set by code: of its "
         f"{counted(counts['attempts'], 'attempt')}, {' and '.join(reasons) or 'none could be used'}"
@@ -384,7 +387,7 @@ def network_reader(spec: EvalSpec, context: Context) -> Callable[[Mapping[str, A
     def read_bank(path: str) -> ItemBank:
         bank_path = find_input(path, context.folders)
         if bank_path is None:
-            raise ConfigError(f"no bank at {context.folders[0] / path}: give a folder or a JSONL file of items")
+            raise ConfigError(missing_bank([str(context.folders[0] / path)]))
         return context.read(bank_path)
 
     def read(data: Mapping[str, Any], interviewee: str) -> Network:

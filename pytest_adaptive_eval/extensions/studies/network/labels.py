@@ -32,7 +32,7 @@ class SupervisorAgreement:
     """Agreement of reviews with labels; NaN without any.
 
     Args:
-        judged: Labelled reviews of the scheme ``yes-no``, of which `accuracy` is the share that agrees.
+        judged: Labelled reviews of the scheme ``yes-no``; `accuracy` is the share that agrees.
         rated: Labelled ratings, with the rank correlation `spearman`.
     """
 

@@ -230,10 +230,10 @@ class NodeInterview:
             for n in range(len(self.interviewees)):
                 prompts_.append(self._heard(n, items, before, cycle))
             after = yield self._calls(position, cycle, prompts_)
-            kept = []
+            readable = []
             for old, new in zip(before, after, strict=True):
-                kept.append(_last_readable(items, old, new))
-            answers_by_cycle.append(kept)
+                readable.append(_last_readable(items, old, new))
+            answers_by_cycle.append(readable)
         final = answers_by_cycle[-1][0]
         scores = []
         for item, completion in zip(items, final, strict=True):
@@ -244,7 +244,7 @@ class NodeInterview:
         return [np.nan if score is None else score for score in scores]
 
     def _score_panel(self, items: Sequence[Item], answers_by_cycle: Sequence[Sequence[Result]]) -> None:
-        """Add the scores of each member, and those of the most frequent answers."""
+        """Add the scores of each member and of the most frequent answers."""
         for k, item in enumerate(items):
             by_cycle = []
             for answers in answers_by_cycle:
@@ -374,6 +374,7 @@ class NodeInterview:
             yield from self._review(supervision, waiting[:together], position)
             waiting = waiting[together:]
         for draft in waiting:  # code asks what nobody reviews any more
+            self.counts["unreviewed"] += draft.question is not None
             draft.question = None
 
     def _review(self, supervision: Supervision, drafts: Sequence[_Draft], position: tuple[int, int]) -> Section[None]:
@@ -510,12 +511,12 @@ def _read_review(supervision: Supervision, subject: Any, item: str, reply: Compl
 
 def _last_readable(items: Sequence[Item], before: Result, after: Result) -> Result:
     """Return new answers, or the ones before where they are unreadable; faults of the run stay."""
-    kept = []
+    readable = []
     for item, old, new in zip(items, before, after, strict=True):
         is_readable = not new.unread and item.readable(new.text)
         is_kept = is_readable or new.status.infrastructure
-        kept.append(new if is_kept else old)
-    return kept
+        readable.append(new if is_kept else old)
+    return readable
 
 
 def _plurality(answers: Sequence[Completion]) -> Completion:

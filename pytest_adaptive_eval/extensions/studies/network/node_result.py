@@ -127,6 +127,7 @@ COUNTERS: Mapping[str, str] = {
     "repeat": "attempts that repeated an earlier question",
     "silent": "attempts without a usable reply: failed, truncated, refused or empty",
     "review": "attempts that the supervisor refused",
+    "unreviewed": "attempts that came after the supervisor was given up",
     "directives": "orders to write a question again",
     "fallbacks": "questions by code in place of an interviewer that failed",
     "given_up": "1 if the interviewer was given up; code set the other questions",

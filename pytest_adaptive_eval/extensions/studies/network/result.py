@@ -9,7 +9,7 @@ its expected accuracies (ACC-AUC) ::
 which is in [0, 1]. A route is a path to a node.
 
 Areas of different nodes come from different questions. Their errors are independent, so the cumulants of all levels of
-all nodes are added, and the bounds are those of one sum, see `ladder.result.Cumulants`. (Half widths that are joined
+all nodes are added, and the bounds are bounds of one sum, see `ladder.result.Cumulants`. (Half widths that are joined
 node by node would correct each node for its own skewness. The correction of a sum of n alike nodes is that of one node
 in total; n separate ones come to its n-fold over a root of n.) The ranges due to unadministered levels and missing
 scores are added up. A node that was not run contributes at least 0, and at most its weight, or 0 if an earlier node's

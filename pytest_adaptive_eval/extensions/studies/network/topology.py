@@ -190,13 +190,13 @@ class Network:
             before: tuple[str, ...] = ()
             for node in self.nodes:
                 if node.after != before:
-                    yield "this is no line: each node comes after the one before it"
+                    yield "not a line: each node comes after the one before it"
                     break
                 before = (node.name,)
         if self.topology == "star" and any(counts):
-            yield "this is no star: no node comes after another"
+            yield "not a star: in a star no node comes after another"
         if self.topology == "tree" and (counts.count(0) != 1 or max(counts) > 1):
-            yield "this is no tree: one node is the root, and each other comes after one"
+            yield "not a tree: one node is the root, and each other node comes after one"
         if self.topology not in ("hybrid", "star") and any(node.panel for node in self.nodes):
             yield "a panel is of a star or a hybrid network: set topology to one of them"
 

@@ -263,9 +263,9 @@ class _Run:
         topics = self.settings.topics
         if self.settings.mode == "paper":
             return topics[int(rng.integers(len(topics)))]
-        deal, place = divmod(number, len(topics))
+        deal, position = divmod(number, len(topics))
         order = np.random.default_rng([self.settings.seed, deal, len(topics)]).permutation(len(topics))
-        return topics[int(order[place])]
+        return topics[int(order[position])]
 
     def _votes(self, position: tuple[int, int, int], messages: Sequence[Message]) -> tuple[int | None, ...]:
         """Return the vote of each model, None where there is none."""

@@ -174,7 +174,7 @@ def _quantities(assessment: Assessment, metrics: Sequence[str]) -> tuple[dict[st
     score = Measured(fit.qualities, covariance, freedom=fit.freedom, value_freedom=fit.value_freedom)
     quantities = {"score": score}
     if assessment.accepted < FIRST_ROUNDS:
-        return quantities, f"it takes {FIRST_ROUNDS} rounds with a task to tell how sure a score is"
+        return quantities, f"it takes {FIRST_ROUNDS} rounds with a task to estimate how sure a score is"
     if not fit.converged:
         return quantities, f"the fit did not settle in {fit.sweeps} sweeps"
     return quantities, ""

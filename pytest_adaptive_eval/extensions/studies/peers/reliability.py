@@ -403,10 +403,10 @@ def _reliability(data: _Data, f: _Fit, sweeps: int, converged: bool) -> Reliabil
     level_error = float("nan")
     if len(by_round) > 1:
         level_error = float(by_round.std(ddof=1)) / len(by_round) ** 0.5
-    own = (errors * unit) ** 2
+    own_variance = (errors * unit) ** 2
     common = level_error**2
-    unsure = own**2 / data.freedom_of_answers + common**2 / max(len(by_round) - 1, 1)  # Satterthwaite (1946)
-    freedom = np.divide((own + common) ** 2, unsure, out=np.full(data.n, np.inf), where=unsure > 0)
+    unsure = own_variance**2 / data.freedom_of_answers + common**2 / max(len(by_round) - 1, 1)  # Satterthwaite (1946)
+    freedom = np.divide((own_variance + common) ** 2, unsure, out=np.full(data.n, np.inf), where=unsure > 0)
     return Reliability(
         q * unit + level,
         covariance * unit**2,

@@ -31,7 +31,7 @@ def tables(_: EvaluationRecord, account: AblationAccount) -> list[Table]:
                 rows.append((short(variant), short(quantity), number(fmean(old)), number(fmean(new)), change))
     heads = ("variant", "quantity", "as written", "variant's", "change, 95 %")
     note = "Means over seeds, and Student's interval of the differences by seed, not corrected for several."
-    return [Table("What changed?", heads, rows[:ROWS], note)]
+    return [Table("Changes", heads, rows[:ROWS], note)]
 
 
 SECTION = Section(AblationAccount, tables)

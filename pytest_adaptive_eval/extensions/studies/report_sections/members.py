@@ -23,6 +23,6 @@ def members_table(study: EvaluationRecord) -> Table:
             price = money(cost.money, cost.currency)
         tokens = (f"{usage.prompt_tokens:,}", f"{usage.completion_tokens:,}")
         seconds_per_call = usage.seconds / max(usage.calls, 1)
-        rows.append((short(name), f"{usage.calls:,}", *tokens, number(seconds_per_call, 2), price))
+        rows.append((short(name), f"{usage.calls:,}", *tokens, number(seconds_per_call, 3), price))
     heads = ("model or role", "calls", "tokens read", "tokens written", "seconds per call", "price")
     return Table("Cost by model", heads, rows, "Replies of an earlier run count with their original cost.")

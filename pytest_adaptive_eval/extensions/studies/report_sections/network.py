@@ -171,7 +171,7 @@ def _interviewers(account: NetworkAccount) -> Table:
             if counts.rate is None:
                 cells.append("-")
             else:
-                cells.append(f"{counts.rate:.0%} of {counts.attempts}")
+                cells.append(f"{100 * counts.rate:.0f} % of {counts.attempts}")
         rows.append((short(row.name), *cells))
     note = (
         "Share of attempts that broke the format, missed the level, repeated a question or were silent, at nodes whose "
@@ -213,7 +213,7 @@ def _area(area: Interval | None) -> str:
 
 def _figures(key: str, account: NetworkAccount) -> list[Figure]:
     caption = "From the interviewee to the last nodes; dashed ones stayed closed. Numbers at lines are weights."
-    figures = [Figure("Which nodes did the interviewee reach?", caption, network_picture(account, f"{key}n"))]
+    figures = [Figure("Nodes reached", caption, network_picture(account, f"{key}n"))]
     for n, node in enumerate(account.nodes[:_CURVES]):
         accuracies = []
         asked = []
@@ -227,8 +227,8 @@ def _figures(key: str, account: NetworkAccount) -> list[Figure]:
         confidence = node.area.confidence if node.area else 0.95
         shares = level_shares(accuracies, asked, confidence)
         if shares:
-            title = f"At which level of {short(node.name)} does accuracy fall?"
-            caption = "Accuracy at each level; each interval is for its own level."
+            title = f"Accuracy by level: {short(node.name)}"
+            caption = "Each interval is for its own level."
             figures.append(Figure(title, caption, levels_plot(shares, None, f"{key}c{n}")))
     return figures
 

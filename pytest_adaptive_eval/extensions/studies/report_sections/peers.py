@@ -108,7 +108,7 @@ def _figures(key: str, account: PanelAccount) -> list[Figure]:
     description = f"{number(changes[0])} in the first round, {number(changes[-1])} in the last."
     picture = frame.picture(f"{key}w", "Change of the judges' weights by round", description, parts)
     caption = "Sum of the absolute changes of the judges' weights for votes, by round."
-    return [Figure("Do the weights of the judges settle?", caption, picture)]
+    return [Figure("Change of the judges' weights", caption, picture)]
 
 
 SECTION = Section(PanelAccount, _tables, _figures)
@@ -158,8 +158,8 @@ def _judges(account: PanelAccount, names: Sequence[str], order: Sequence[int]) -
         rows.append((short(names[i]), weight, *traits, short(flags)))
     heads = ("judge", "weight", "scale", "bias", "noise", "more to itself", "flags")
     note = (
-        "Weight is the judge's share in the scores, by the rule of the panel's mode; scale its points for each of the "
-        "panel's, 0 where it tells nothing apart."
+        "Weight is the judge's share in the scores, by the rule of the panel's mode. Scale is how far its judgments "
+        "move when the panel's move by a point: 0 for a judge that gives all answers the same."
     )
     return Table("Judges", heads, rows, note)
 

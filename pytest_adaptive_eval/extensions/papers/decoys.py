@@ -1,4 +1,4 @@
-"""Contaminate a bank with decoys, deliberately broken items: ``python benchmarks/contaminated_bank.py BANK OUTPUT``.
+"""Contaminate a bank with decoys, deliberately broken items.
 
 A decoy is an item whose image comes from another item, or whose text does, or whose image, text and key come from three
 items. Key, choices and grader stay together, so a decoy is graded as strictly as any item. It can be answered only
@@ -8,15 +8,11 @@ responses detects decoys.
 
 from __future__ import annotations
 
-import argparse
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
 
-from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.banks.writer import write_items
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.item import LOW_QUALITY, Item
 
@@ -102,21 +98,3 @@ def _key(item: Item) -> str:
     index = ord(answer.upper()) - 65 if len(answer) == 1 else -1
     named = item.choices[index] if 0 <= index < len(item.choices) else answer
     return " ".join(named.split()).casefold()
-
-
-def main() -> None:
-    """Read a bank, and write its items with decoys."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("bank", type=Path, help="a bank folder, or a JSONL of items, with images and texts")
-    parser.add_argument("output", type=Path, help="JSONL file to write")
-    parser.add_argument("--share", type=float, default=0.5, help="of decoys, at most .5 (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of the swaps (default %(default)s)")
-    options = parser.parse_args()
-    items = contaminated(list(read_bank(options.bank).items), share=options.share, seed=options.seed)
-    write_items(options.output, items)
-    decoy_count = sum(LOW_QUALITY in item.meta for item in items)
-    print(f"{options.output}: {decoy_count} of {len(items)} items are of low quality")
-
-
-if __name__ == "__main__":
-    main()

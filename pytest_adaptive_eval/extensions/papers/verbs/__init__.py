@@ -1,0 +1,1 @@
+"""The verbs ``adaptive-eval study NAME``."""
