@@ -118,7 +118,7 @@ for item in ids:
     assert spent in summary
     page = (project.path / "page.html").read_text()
     assert whole in page
-    assert "Of this run, 2.0 s and 6 steps per item." in page
+    assert "On average 2.0 s and 6 steps per item." in page
     facts = page.partition('<p class="f">')[2].partition("<")[0]
     assert {"2.0 s", "$0.50", "10 tokens read", "6 steps"} < {*facts.split(" · ")}
 
