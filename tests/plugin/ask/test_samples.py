@@ -264,7 +264,7 @@ def test_repeats_that_change_both_ways_are_noise(lab: Any) -> None:
 def test_errors_of_repeats_end_the_interview(lab: Any) -> None:
     project(lab, 'budget=10, stop="budget", repeat=5', fault="if n > 10: raise OSError('down')")
     assert lab.run().ret == 1
-    assert "1 answers failed" in interview(lab)["error"]
+    assert "1 of the answers failed" in interview(lab)["error"]
     assert lab.outcomes() == [("test_gate", "ERROR")]
 
 
