@@ -38,7 +38,7 @@ _PLAIN_FORMULA = word_pattern(
 _WORDY = word_pattern(
     rf"\((?=[^()]*[^\W\d_]{{3}})(?![^()]*(?:{_WORD_NAMES})\b)[^()]*\)|\b(?:where|for|with|für|mit|pour|avec|para|con|per|com|voor|dla|при|где)\s.*"
 )
-_PROSE = word_pattern(r"(?<!\d)[^\W\d_]{2,}|[\u3040-\u9fff]")
+_PROSE = word_pattern(r"(?<!\d)[^\W\d_]{3,}|(?<!\S)[^\W\d_]{2}(?!\S)|[\u3040-\u9fff]")
 #: A letter that is a word at the begin or the end of what was taken for a formula.
 _LONE = word_pattern(r"\A[aeiouyAEIOY]\s+(?=[\w(\\√]|-\d)|(?<=[\w)}\]])\s+[aeiouyAEIOY]\Z")
 _ACCOMPANIED = word_pattern(r"⟨accompanies⟩\s+\Z", re.IGNORECASE)
@@ -264,7 +264,7 @@ def _formulas(text: str) -> list[str]:
 
 def _has_value(formula: str) -> bool:
     """Return whether a formula is more than the letter of a variable."""
-    return any(letter.isdigit() or letter in "\\=^+√π∞½⅓⅔¼¾" for letter in formula)
+    return any(letter.isdigit() or letter in "\\=^+-(√π∞½⅓⅔¼¾" for letter in formula)
 
 
 #: Signs of mathematics in words, between or before operands.
@@ -328,7 +328,8 @@ def _loose(text: str) -> list[str]:
     last = "".join(_last(without_denied(text)))
     if not _VALUES.search(last):
         last = re.split(r"(?<![<>≤≥!\\])=(?!=)", last)[-1]
-    return [last.strip()] if last.strip() else []
+    last = last.strip().rstrip(".,;")
+    return [last] if last else []
 
 
 _PARSER, _EQUATIONS = Parser(_stated, _loose), Parser(_stated, _last)
