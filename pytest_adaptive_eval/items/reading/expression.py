@@ -33,7 +33,7 @@ _ATOM = (
 )
 #: A formula in a sentence that does not mark it, with a digit or an operator.
 _PLAIN_FORMULA = word_pattern(
-    rf"(?=[^\n]{{0,80}}?[\d=^+*/<>≤≥√π∞])(?:[-\u2212+(\[{{|]\s?)*(?:{_ATOM})(?:\s?(?:{_ATOM}|[-\u2212+*/^=<>≤≥≠·⋅×÷(){{}}\[\]|!_,;'′:]))*"
+    rf"(?=[^\n]{{0,80}}?[\d=^+*/<>≤≥√π∞(])(?:[-\u2212+(\[{{|]\s?)*(?:{_ATOM})(?:\s?(?:{_ATOM}|[-\u2212+*/^=<>≤≥≠·⋅×÷(){{}}\[\]|!_,;'′:]))*"
 )
 _WORDY = word_pattern(
     rf"\((?=[^()]*[^\W\d_]{{3}})(?![^()]*(?:{_WORD_NAMES})\b)[^()]*\)|\b(?:where|for|with|für|mit|pour|avec|para|con|per|com|voor|dla|при|где)\s.*"
