@@ -88,6 +88,8 @@ _CANONICAL = (
     ("\u2013", "-"),
     (r"[⁰¹²³⁴⁵⁶⁷⁸⁹⁻ⁿ]+", lambda match: with_powers(match[0])),
     (r"[·⋅]", r"\\cdot "),
+    # math-verify takes letters at the end for a unit
+    (r"(?<=\d)([a-z])([a-z])(?![A-Za-z])", r"\1*\2"),
     (r"[½⅓⅔¼¾⅙⅛]", lambda match: "\\frac{{{}}}{{{}}}".format(*unicodedata.normalize("NFKC", match[0]).split("\u2044"))),
     (rf"(?<![\\A-Za-z])({_WORD_NAMES})(?![A-Za-z])", r"\\\1 "),
     (r"(?<![\d,(\[{])(\d+),(\d+)(?=\s*(?:[·*×a-zπ√]|\\[a-z]))", r"\1.\2"),
