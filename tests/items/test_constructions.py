@@ -667,6 +667,8 @@ def test_math_finds_a_formula_in_a_sentence(language: str) -> None:
         (r"\frac{2}{3}", "две трети", 1), (r"\frac{4}{5}", "五分之四", 1), (r"2\sqrt{3}", "zwei Wurzel aus drei", 1),
         ("x = 7/2", "L'unique solution est 3,5.", 1), ("(5, 2)", "x = 5 et y = 2", 1), ("(5, 2)", "x = 2 et y = 5", 0),
         ("x = 2 or x = -2", "x = ±2", 1), ("x = 2 or x = -2", "x = 2", 0), ("x^6", "x^5 lub x^6", 0),
+        ("a^2+2ab+b^2", "a² + b² + 2ab", 1), ("(x+1)e^x", "\\boxed{e^x + xe^x}", 1),
+        ("-\\sin x", "quindi -sin(x).", 1), ("(x-2)(x+5)", "$x^2+3x-10 = (x+5)(x-2).$", 1),
     ],
 )  # fmt: skip
 def test_math_reads_words_names_and_pairs(key: str, text: str, score: float) -> None:

@@ -33,12 +33,12 @@ _ATOM = (
 )
 #: A formula in a sentence that does not mark it, with a digit or an operator.
 _PLAIN_FORMULA = word_pattern(
-    rf"(?=[^\n]{{0,80}}?[\d=^+*/<>≤≥√π∞])(?:[-\u2212+(\[{{|]\s?)*(?:{_ATOM})(?:\s?(?:{_ATOM}|[-\u2212+*/^=<>≤≥≠·⋅×÷(){{}}\[\]|!_,;'′:]))*"
+    rf"(?=[^\n]{{0,80}}?[\d=^+*/<>≤≥√π∞(])(?:[-\u2212+(\[{{|]\s?)*(?:{_ATOM})(?:\s?(?:{_ATOM}|[-\u2212+*/^=<>≤≥≠·⋅×÷(){{}}\[\]|!_,;'′:]))*"
 )
 _WORDY = word_pattern(
     rf"\((?=[^()]*[^\W\d_]{{3}})(?![^()]*(?:{_WORD_NAMES})\b)[^()]*\)|\b(?:where|for|with|für|mit|pour|avec|para|con|per|com|voor|dla|при|где)\s.*"
 )
-_PROSE = word_pattern(r"(?<!\d)[^\W\d_]{2,}|[\u3040-\u9fff]")
+_PROSE = word_pattern(r"(?<!\d)[^\W\d_]{3,}|(?<!\S)[^\W\d_]{2}(?!\S)|[\u3040-\u9fff]")
 #: A letter that is a word at the begin or the end of what was taken for a formula.
 _LONE = word_pattern(r"\A[aeiouyAEIOY]\s+(?=[\w(\\√]|-\d)|(?<=[\w)}\]])\s+[aeiouyAEIOY]\Z")
 _ACCOMPANIED = word_pattern(r"⟨accompanies⟩\s+\Z", re.IGNORECASE)
@@ -88,6 +88,8 @@ _CANONICAL = (
     ("\u2013", "-"),
     (r"[⁰¹²³⁴⁵⁶⁷⁸⁹⁻ⁿ]+", lambda match: with_powers(match[0])),
     (r"[·⋅]", r"\\cdot "),
+    # math-verify takes letters at the end for a unit
+    (r"(?<=\d)([a-z])([a-z])(?![A-Za-z])", r"\1*\2"),
     (r"[½⅓⅔¼¾⅙⅛]", lambda match: "\\frac{{{}}}{{{}}}".format(*unicodedata.normalize("NFKC", match[0]).split("\u2044"))),
     (rf"(?<![\\A-Za-z])({_WORD_NAMES})(?![A-Za-z])", r"\\\1 "),
     (r"(?<![\d,(\[{])(\d+),(\d+)(?=\s*(?:[·*×a-zπ√]|\\[a-z]))", r"\1.\2"),
@@ -264,7 +266,7 @@ def _formulas(text: str) -> list[str]:
 
 def _has_value(formula: str) -> bool:
     """Return whether a formula is more than the letter of a variable."""
-    return any(letter.isdigit() or letter in "\\=^+√π∞½⅓⅔¼¾" for letter in formula)
+    return any(letter.isdigit() or letter in "\\=^+-(√π∞½⅓⅔¼¾" for letter in formula)
 
 
 #: Signs of mathematics in words, between or before operands.
@@ -328,7 +330,8 @@ def _loose(text: str) -> list[str]:
     last = "".join(_last(without_denied(text)))
     if not _VALUES.search(last):
         last = re.split(r"(?<![<>≤≥!\\])=(?!=)", last)[-1]
-    return [last.strip()] if last.strip() else []
+    last = last.strip().rstrip(".,;")
+    return [last] if last else []
 
 
 _PARSER, _EQUATIONS = Parser(_stated, _loose), Parser(_stated, _last)
