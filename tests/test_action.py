@@ -208,8 +208,8 @@ def test_from_the_first_run_to_a_regression(runner: Runner) -> None:
     assert told(third)[0] == ("error", "FAIL toy-accuracy[not-worse-than-0.1-baseline]")
     assert len(third.uploads) == 1
     verdict = third.logs["Verdict"]
-    red = "16 points below the baseline, between 11 and 25; 10 are allowed\n"
-    assert f"\nFAIL  toy-accuracy[not-worse-than-0.1-baseline]: {red}" in verdict, "the red step says why"
+    assert "\nFAIL  toy-accuracy[not-worse-than-0.1-baseline]: accuracy less that" in verdict, "the red step says why"
+    assert "\n      16 points below the baseline, between 11 and 25; 10 are allowed\n" in verdict
     assert [command.name for command in commands(verdict)] == ["stop-commands", commands(verdict)[0].data]
     assert "\n1 gate failed; the run ended with exit status 1.\n" in third.summary
     assert "```text\n::set-output name=promote::regressed\n```" in third.summary, "answers are quoted, in a fence"

@@ -256,7 +256,7 @@ def outlook_sentence(
         if earlier is not None:
             case += f" and {100 * FLIPS:.0f} % of the answers differ from the earlier run's"
     text = (
-        f"{name}: {condition.quantity} {condition.requirement}: {100 * chance:.0f} % chance of a verdict within "
+        f"{name}: {condition.quantity} {condition.requirement}: {chance:.0%} chance of a verdict within "
         f"{budget} of {len(bank)} questions {case}, {worst.expected + must_pass:.0f} expected"
     )
     if must_pass:

@@ -206,7 +206,9 @@ def _styled(texts: Iterable[str], markup: Markup = _PLAIN) -> list[Line]:
 
 
 def verdict_lines(record: RunRecord, width: int, *, details: bool = False) -> list[Line]:
-    """Return each gate's sentence, with its formula and its count beneath, and the reason in at most two lines.
+    """Return each gate's formula and count, and beneath its sentence for anybody and the reason in at most two lines.
+
+    The line of the outcome has the figures, since scripts look for them there.
 
     Args:
         details: Whole verdicts, without notes that the rest of the summary has, in place of formula and reason.
@@ -222,18 +224,25 @@ def verdict_lines(record: RunRecord, width: int, *, details: bool = False) -> li
         title = clean_terminal(title, max(width - head, NAME), keep_end=True)
         text = verdict_text(record, gate)
         sentence = clean_terminal(text.sentence, CLAIM)
-        reasons = [reason for reason in _reasons(gate, standing) if reason not in sentence]
+        reason = "; ".join(reason for reason in _reasons(gate, standing) if reason not in sentence)
         if details:
-            beneath = [_whole(gate, standing)]
+            figures, reason = _whole(gate, standing), ""
         else:
-            beneath = [_formula(record, gate, text), "; ".join(reasons)]
-        first = f"{title}: {sentence}"
-        if columns(first) > width - head:
+            figures = _formula(record, gate, text)
+        beneath = [reason]
+        if text.number:
             beneath.insert(0, sentence)
+        most = CLAIM if details else REASON_LINES
+        interval = figures[: figures.find("]") + 1]
+        first = f"{title}: {figures}"
+        if columns(f"{title}: {interval}") > width - head:  # an interval is in one line
+            beneath.insert(0, figures)
             first = title
-        lines.append(((outcome.value.ljust(head), _MARKUP[outcome]), (first, _PLAIN)))
-        for line in filter(None, beneath):
-            lines += _styled(_cut([line], width, " " * head, CLAIM if details else REASON_LINES))
+        first, *rest = _cut([first], width, " " * head, most)
+        lines.append(((outcome.value.ljust(head), _MARKUP[outcome]), (first.lstrip(), _PLAIN)))
+        lines += _styled(rest)
+        for line in beneath:
+            lines += _styled(_cut([line], width, " " * head, most))
     return lines
 
 
@@ -249,11 +258,13 @@ def _whole(gate: GateRecord, standing: Sequence[str]) -> str:
 
 
 def _formula(record: RunRecord, gate: GateRecord, text: VerdictText) -> str:
-    """Return what was found and required in figures, unless the sentence has them, and the count."""
+    """Return what was found and required in figures, or the verdict's only sentence, and the count."""
     verdict = gate.verdict
     parts = []
     if text.number:
         parts.append(_claim(gate, gate.outcome))
+    else:
+        parts.append(clean_terminal(text.sentence, CLAIM))
     if verdict.size:
         calls = words.calls(record.evaluation_named(gate.interview))
         parts.append(f"{words.count(verdict.asked, verdict.size, verdict.unit)}{calls}")

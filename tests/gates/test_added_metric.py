@@ -66,7 +66,7 @@ def test_added_metric_is_known_to_toml_python_planner_and_page(pytester: Any) ->
     result = run(pytester, "--adaptive-eval-budget=30", "--adaptive-eval-record=run.json")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
-        ["*sums: percent >= 60.00: * % chance of a verdict within 30*", "*percent 100.000 *>= 60.00*"]
+        ["*sums: percent >= 60.00: *% chance of a verdict within 30*", "*percent 100.000 *>= 60.00*"]
     )
 
 

@@ -181,7 +181,7 @@ def test_a_paired_gate_is_planned_for_an_equal_candidate():
     (some,) = outlooks(condition, bank, UNIFORM, part)
     assert (some.size, part.draws) == (200, 80)
     text = outlook_sentence(condition, bank, UNIFORM, 150, "toy", part)
-    chance = f"{100 * some.chance(80):.0f} % chance"
+    chance = f"{100 * some.chance(80):.0f}% chance"
     assert f"{chance} of a verdict within 80 of 200 questions if it is as good as old and 5 % of " in text
     assert "; the baseline old holds answers to only 80 of 200 items, and no others can be compared: record it " in text
     assert text.endswith(
@@ -248,7 +248,7 @@ def test_a_gain_is_planned_over_all_smaller_formats_and_over_one():
     assert above.together == 1
     worst = min(holds.chance(190), fails.chance(190))
     assert outlook_sentence(condition, bank, UNIFORM, 190, "toy").startswith(
-        f"toy: gain >= .20: {100 * worst:.0f} % chance of a verdict within 190 of 200 questions if the truth is 10 "
+        f"toy: gain >= .20: {100 * worst:.0f}% chance of a verdict within 190 of 200 questions if the truth is 10 "
         "points away, "
     )
 
@@ -259,12 +259,12 @@ def test_the_sentence_warns_when_the_budget_is_small():
     worst = max(outlooks(condition, bank, UNIFORM), key=lambda o: o.expected)
     enough, small = (outlook_sentence(condition, bank, UNIFORM, n, "toy") for n in (400, 20))
     assert enough == (
-        f"toy: accuracy >= .60: {100 * worst.chance(400):.0f} % chance of a verdict within 400 of 500 questions if the "
+        f"toy: accuracy >= .60: {100 * worst.chance(400):.0f}% chance of a verdict within 400 of 500 questions if the "
         f"truth is 10 points away, {worst.expected:.0f} expected"
     )
     assert "WARNING" not in enough
     assert small.startswith(
-        f"toy: accuracy >= .60: {100 * worst.chance(20):.0f} % chance of a verdict within 20 of 500 "
+        f"toy: accuracy >= .60: {100 * worst.chance(20):.0f}% chance of a verdict within 20 of 500 "
     )
     assert small.endswith(
         f". WARNING: less likely than not; an even chance needs budget = {worst.quantile(0.5)}, and four in five "
@@ -360,7 +360,7 @@ def test_items_that_must_pass_are_no_draws_of_the_forecast():
     worst = max(outlooks(condition, bank, UNIFORM), key=lambda o: o.expected)
     told = outlook_sentence(condition, bank, UNIFORM, 120, "toy", must_pass=40)
     assert told.startswith(
-        f"toy: accuracy >= .60: {100 * worst.chance(80):.0f} % chance of a verdict within 120 of 500 "
+        f"toy: accuracy >= .60: {100 * worst.chance(80):.0f}% chance of a verdict within 120 of 500 "
     )
     assert f"{worst.expected + 40:.0f} expected, including 40 that must pass and come first" in told
     assert worst.chance(80) < worst.chance(120) - 0.05

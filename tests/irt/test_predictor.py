@@ -108,5 +108,5 @@ def test_malformed_predictors_are_refused():
     predictor, _, _ = made()
     with pytest.raises(ValueError, match="residuals"):
         replace(predictor, residuals=predictor.residuals[:, 1:])
-    with pytest.raises(ValueError, match="permutation"):
+    with pytest.raises(ValueError, match="does not have each item once"):
         replace(predictor, order=np.zeros(N, dtype=int))

@@ -298,5 +298,5 @@ def test_draws_are_uniform_where_no_gate_is_on_scores(lab, more, selector):
     interview = lab.record["interviews"][0]
     assert interview["policy"]["selector"] == selector
     assert any(
-        "drawn uniformly, since the bank predicts scores" in n for n in lab.record["gates"][0]["verdict"]["notes"]
+        "drawn uniformly, since no gate is on their scores" in n for n in lab.record["gates"][0]["verdict"]["notes"]
     ) == (more == "")

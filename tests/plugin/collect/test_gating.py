@@ -148,7 +148,7 @@ def test_each_gate_states_its_chance_and_a_small_budget_is_warned_of(lab: Any) -
     write(lab, "at_least=0.6", budget=16)
     lab.toy(9)
     line = (
-        r"adaptive-eval: toy: accuracy >= \.60: (\d+) % chance of a verdict within (\d+) of 300 questions if the truth "
+        r"adaptive-eval: toy: accuracy >= \.60: (\d+)% chance of a verdict within (\d+) of 300 questions if the truth "
         r"is 10 points away, (\d+) expected(.*)"
     )
     lines = [found for text in told_before(lab) if (found := re.fullmatch(line, text))]
@@ -174,7 +174,7 @@ def test_the_chance_is_told_before_collection_is_left(lab: Any) -> None:
     write(lab, "at_least=0.6")
     lab.toy(9)
     result = lab.run("--collect-only")
-    result.stdout.fnmatch_lines(["collected 2 items", "adaptive-eval: toy: accuracy >= .60: * % chance of a verdict*"])
+    result.stdout.fnmatch_lines(["collected 2 items", "adaptive-eval: toy: accuracy >= .60: *% chance of a verdict*"])
     assert lab.asked == []
     lab.run("-k", "test_toy").stdout.no_fnmatch_line("*chance of a verdict*")  # there is no gate
 
@@ -275,7 +275,7 @@ def test_not_worse_than_recorded_answers(lab: Any, tenths: int, outcome: str) ->
     assert " -.10 required, 95 %" in sentence(lab)
     told = " ".join(result.stdout.str().split())
     assert re.search(
-        r"toy: accuracy less that of old.csv >= -.10: \d+ % chance of a verdict within 300 of .* as good", told
+        r"toy: accuracy less that of old.csv >= -.10: \d+% chance of a verdict within 300 of .* as good", told
     )
 
 
@@ -324,7 +324,7 @@ def test_a_baseline_of_few_answers_says_so_before_and_after(lab: Any) -> None:
     short = f"the baseline first holds answers to only {held} of 300 items, and no others can be compared: record it"
     told = " ".join(result.stdout.str().split())
     assert re.search(
-        rf" 0 % chance of a verdict within {held} of 300 .*; {short} .*\. WARNING: less .*in both runs", told
+        rf" 0% chance of a verdict within {held} of 300 .*; {short} .*\. WARNING: less .*in both runs", told
     )
     assert interview(lab)["asked"] == held
     assert interview(lab)["stop_sentence"] == "the baseline holds answers to no more items"

@@ -114,7 +114,7 @@ def test_a_gain_states_its_chance_before_the_first_question(lab: Any) -> None:
     (lab.path / "toy.eval.toml").write_text(TOML.replace('"ability.text"', '"gain"').replace("0.0", "0.3"))
     told = " ".join(lab.run().stdout.str().split())
     assert re.search(
-        r"adaptive-eval: toy: gain >= \.30: \d+ % chance of a verdict within 72 of 120 questions if the truth is 10 "
+        r"adaptive-eval: toy: gain >= \.30: \d+% chance of a verdict within 72 of 120 questions if the truth is 10 "
         r"points away, \d+ expected\. WARNING: less likely than not",
         told,
     )
