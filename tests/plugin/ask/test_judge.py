@@ -111,7 +111,7 @@ def test_calls_tokens_and_money_of_a_judge_are_told(lab: Any, server: PeerServer
     record = RunRecord.from_json(lab.record)
     assert told in summary_markdown(record)
     page = html_page(record).replace("\u00a0", " ")
-    table = page[page.index(">Cost</h3>") :].partition("</table>")[0]
+    table = page[page.index(">Cost of this run</h3>") :].partition("</table>")[0]
     assert re.findall(r'<th scope="row"><bdi>(\w+)<', table) == ["judge"], "a fixture does not tell its calls"
     assert ">64<" in table
     assert "€0.45" in table
