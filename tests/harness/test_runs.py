@@ -89,10 +89,12 @@ def test_a_gate_asks_a_harness_for_a_part_of_a_bank_of_ids(project: Project) -> 
     assert result.ret == 0
     interview = project.interview
     result.stdout.fnmatch_lines(["cost: * calls, * s, $* of about $30 for the whole bank"])
-    cost = interview["costs"]["prices"]["subject"]
-    assert cost == {"money": len(project.begun) / 2, "currency": "USD", "whole": 30.0}
     scores = {row["item"]: row["score"] for row in interview["administrations"] if row["status"] == "ok"}
     assert scores == {item: float(int(item[1:]) % 4 > 0) for item in scores}
+    cost = interview["costs"]["prices"]["subject"]
+    assert (cost["currency"], cost["whole"]) == ("USD", 30.0)
+    # what the harness had begun when the verdict ended its call may have no result
+    assert len(scores) / 2 <= cost["money"] <= len(project.begun) / 2
     assert len(project.calls[0]) == 8
     assert len(project.begun) == len(set(project.begun)) < 60
     assert interview["call_sizes"]
