@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import signal
@@ -514,7 +515,7 @@ def test_mode_paper_samples_and_shows_its_own_weights(lab: Any, server: PeerServ
     page = (lab.path / "page.html").read_text()
     for part in (f"{weight:.3f}"[1:] for weight in weights):
         assert part in page
-    assert "Change of the judges' weights" in page
+    assert "Change of the judges' weights" in html.unescape(page)
     assert "two-sided" not in page, "the rule has no errors"
     assert "Bars from" not in page
     assert any("of 60 topics not drawn" in note for note in study["notes"])
