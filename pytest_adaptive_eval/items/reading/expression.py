@@ -36,7 +36,7 @@ _PLAIN_FORMULA = word_pattern(
     rf"(?=[^\n]{{0,80}}?[\d=^+*/<>≤≥√π∞(])(?:[-\u2212+(\[{{|]\s?)*(?:{_ATOM})(?:\s?(?:{_ATOM}|[-\u2212+*/^=<>≤≥≠·⋅×÷(){{}}\[\]|!_,;'′:]))*"
 )
 _WORDY = word_pattern(
-    rf"\((?=[^()]*[^\W\d_]{{3}})(?![^()]*(?:{_WORD_NAMES})\b)[^()]*\)|\b(?:where|for|with|für|mit|pour|avec|para|con|per|com|voor|dla|при|где)\s.*"
+    rf"(?<!\\left)\((?=[^()]*[^\W\d_]{{3}})(?![^()]*(?:{_WORD_NAMES})\b)[^()]*\)|\b(?:where|for|with|für|mit|pour|avec|para|con|per|com|voor|dla|при|где)\s.*"
 )
 _PROSE = word_pattern(r"(?<!\d)[^\W\d_]{3,}|(?<!\S)[^\W\d_]{2}(?!\S)|[\u3040-\u9fff]")
 #: A letter that is a word at the begin or the end of what was taken for a formula.
@@ -294,6 +294,9 @@ def _plain_formulas(line: str) -> list[str]:
     formulas = []
     for match in _PLAIN_FORMULA.finditer(line):
         formula = _LONE.sub("", match[0].strip(" ,;:.'|")).strip(" ,;:.'")
+        formula = formula.rstrip("-+*/=^")
+        if formula.count("{") != formula.count("}"):  # it would end within a command with a word
+            return [line]
         if _has_value(formula):
             formulas.append((formula, bool(_ACCOMPANIED.search(line[: match.start()]))))
     return [formula for formula, accompanies in formulas if not accompanies] or [formula for formula, _ in formulas]

@@ -47,6 +47,10 @@ def _math(question: Asked, text: str) -> float:
         is_equal = any(same_number(number, read) for number in numbers)
         if is_equal:
             return 1.0
+        # words change a number, as in "6 hundred" or "half of 6", and the reader of numbers alone knows them
+        bare = canonical_expression(expression or "")
+        if is_lone_number(bare) and "%" not in bare:
+            return 0.0
     return float(expression is not None and any(_equal(answer, expression) for answer in question.answers))
 
 
