@@ -674,3 +674,9 @@ def test_math_finds_a_formula_in_a_sentence(language: str) -> None:
 def test_math_reads_words_names_and_pairs(key: str, text: str, score: float) -> None:
     pytest.importorskip("math_verify")
     assert Item("i", "Compute it.", key, "math").grade(text) == score
+
+
+def test_a_list_of_options_is_one_statement() -> None:
+    item = Item("i", "Which?\nA. red\nB. blue\nC. green", answer="A", grader="choice", choices=("red", "blue", "green"))
+    assert item.grade("A,B,C") == 0.0
+    assert item.grade("Not B,C but A") == 1.0

@@ -59,7 +59,7 @@ _HERE = word_pattern("")
 #: Characters before a denial that are its subject, and words of one part of a list.
 _LONGEST, _SHORT_PART = 300, 4
 _SENTENCE = word_pattern(
-    r"[;!?。；\n:]|\.(?=\s)|,(?=[^\x00-ӿ])|\b(?:but|so|while|whereas|since|because|as|that|and\s+(?:the|it|i|we))\b",
+    r"[;!?。；\n:]|\.(?=\s)|,(?![\U00020000-\U000207ff])(?=[^\x00-ӿ])|\b(?:but|so|while|whereas|since|because|as|that|and\s+(?:the|it|i|we))\b",
     re.I,
 )
 _VERB = word_pattern(

@@ -37,7 +37,7 @@ _SYMBOL = word_pattern(_S)
 _STRONG = word_pattern("[\U00020000-\U000203ff]")
 #: Where one statement ends and another begins.
 _BREAK = word_pattern(
-    r"\n|(?:\.{2,}|…)\s*|[.!?;](?=[\s)\"'*]|\Z|[^\x00-\x7f])|[。！？；，]|,(?=[^\x00-ӿ])|\s[–]\s|\s?—\s?"
+    rf"\n|(?:\.{{2,}}|…)\s*|[.!?;](?=[\s)\"'*]|\Z|[^\x00-\x7f])|[。！？；，]|,(?!{_S})(?=[^\x00-ӿ])|\s[–]\s|\s?—\s?"
     r"|(?:が|けど|けれど|ので|から)、|(?<!\bif)(?:,|(?<!\s))\s+(?=(?:however|yet)\b|⟨contrasts concludes⟩)"
     rf"|,\s*(?=(?:(?:while|whereas|although|though|it|that|this|here|actually|wait|no|now|i|we|however|leaving|which)\b|the\s+(?:\w+\s+)?(?:answer|option|choice)\b"
     rf"|{_S}\s*(?:[-:(]|(?:is|was|fits|seems|works|does)\b)))",
