@@ -54,9 +54,19 @@ def asks_for_slow(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Try more examples of each property where slow tests run."""
+    """Hide from runs within tests where they run, and try more examples of each property where slow tests run."""
+    if not config.getoption("adaptive_eval", False):  # the examples of this project tell GitHub their verdicts
+        _hide_ci()
     if asks_for_slow(config) and "hypothesis" in sys.modules:
         settings.load_profile("slow")
+
+
+def _hide_ci() -> None:
+    """Remove what tells pytest and the product that they run in CI, where they print more."""
+    if os.environ.pop("CI", None) == "true":
+        os.environ["ADAPTIVE_EVAL_IN_CI"] = "true"  # workers inherit it
+    for name in [name for name in os.environ if name == "BUILD_NUMBER" or name.startswith("GITHUB_")]:
+        del os.environ[name]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -111,7 +121,7 @@ EXPECTED = {
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """In CI, fail a skipped test of a group that the command does not declare absent in ADAPTIVE_EVAL_CI_WITHOUT."""
     report = yield
-    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("CI") == "true":
+    if report.skipped and not hasattr(report, "wasxfail") and "ADAPTIVE_EVAL_IN_CI" in os.environ:
         _expect(report)
     return report
 
@@ -120,7 +130,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """The same for a file that is skipped as a whole."""
     report = yield
-    if report.skipped and os.environ.get("CI") == "true":
+    if report.skipped and "ADAPTIVE_EVAL_IN_CI" in os.environ:
         _expect(report)
     return report
 
