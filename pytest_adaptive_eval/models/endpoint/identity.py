@@ -49,6 +49,12 @@ class Answerer:
         self._lock = threading.Lock()
         self._environment = environment
 
+    @property
+    def several_deployments(self) -> bool:
+        """Whether what replies say of the deployment changed."""
+        stated = (self._environment.get(name) for name in ("answered as", *DEPLOYMENT_FIELDS, *DEPLOYMENT_HEADERS))
+        return any(isinstance(value, list) for value in stated)
+
     def check(self, delivery: Delivery) -> Delivery:
         """Return the delivery, with status ``error`` if a model that is not accepted answered."""
         if delivery.status is not Status.OK:

@@ -261,10 +261,16 @@ class _FirstRequest:
         """Return the reply to the greeting, at its best with the usual fields and a cap of one token."""
         delivery = self._try()
         usual, other = _CAP_FIELDS
-        if _refuses(delivery) and other in delivery.detail:  # the server asks for the other field
+        names_other = other in delivery.detail
+        names_usual = re.search(rf"\b{usual}\b", delivery.detail) and least_tokens(delivery.detail) is None
+        if _refuses(delivery) and (names_other or names_usual):  # the server takes the other field, or none
             self.cap_field = other
-            delivery = self._try()
-            _LOGGER.warning("%s takes %s in place of %s, which is sent from now on", self._model, other, usual)
+            with_other = self._try()
+            if names_other or with_other.status is Status.OK:
+                delivery = with_other
+                _LOGGER.warning("%s takes %s in place of %s, which is sent from now on", self._model, other, usual)
+            else:
+                self.cap_field = usual
         if _refuses(delivery) and re.search(r"max\w*tokens|minimum", delivery.detail):
             most = cap_of(self._settings.max_tokens, reasons=bool(self._settings.reasoning)).tokens
             self._tokens = least_tokens(delivery.detail) or most

@@ -186,6 +186,18 @@ def test_the_first_run_is_recorded_and_the_second_compares(lab: Any) -> None:
     assert verdict(lab)["outcome"] == "FAIL"
 
 
+def test_a_first_run_whose_gates_compare_with_nothing_is_recorded_and_predicts_the_next(lab: Any) -> None:
+    project(lab)
+    lab.tests(PAIRED.partition("@pytest.mark.adaptive_gate")[0] + ABLE)
+    flags = ("--adaptive-eval-baseline=base.json", "--adaptive-eval-missing-baseline=record")
+    result = lab.run(*flags)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["new baseline: base.json"])
+    lab.toy(10, identity='"toy", "hash10"')
+    assert lab.run(*flags).ret == 0
+    assert lab.record["interviews"][0]["predictions"]
+
+
 @pytest.mark.slow
 def test_a_run_that_fails_makes_no_baseline(lab: Any) -> None:
     project(lab, tenths=2)
