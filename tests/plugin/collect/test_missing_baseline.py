@@ -123,6 +123,16 @@ def test_a_baseline_that_is_named_and_not_there_is_a_mistake_before_any_question
     assert not (lab.path / ".adaptive-eval" / "runs").exists()
 
 
+@pytest.mark.parametrize("content", ["", "{", "{}", "version https://git-lfs.github.com/spec/v1\n"])
+def test_a_baseline_that_cannot_be_read_is_a_mistake_also_where_no_gate_compares(lab: Any, content: str) -> None:
+    project(lab)
+    lab.tests(PAIRED.partition("@pytest.mark.adaptive_gate")[0] + ABLE)
+    (lab.path / "main.json").write_text(content)
+    result = lab.run("--adaptive-eval-baseline=main.json")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "main.json" in result.stderr.str() + result.stdout.str()
+
+
 @pytest.mark.slow
 def test_a_first_run_with_no_other_gate_keeps_its_record_and_the_next_compares(lab: Any) -> None:
     project(lab, able=False)
