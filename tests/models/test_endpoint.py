@@ -711,6 +711,21 @@ def test_answers_of_a_server_serve_other_runs_only_with_a_stated_identity(
     subject.close()
 
 
+def test_a_server_that_takes_neither_the_cap_nor_the_temperature_names_the_temperature() -> None:
+    def handle(connection, request):
+        for name in ("max_tokens", "temperature"):
+            if name in request.body:
+                return says(400, f"Unknown parameter: '{name}'.")(connection, request)
+        return send(connection, completion("Paris"))
+
+    with serving(handle=handle) as running:
+        with pytest.raises(ConfigError, match=r'leave it to the server by omit = \["temperature"\]'):
+            EndpointModel.load(running.url, MODEL, retries=0)
+        subject = EndpointModel.load(running.url, MODEL, retries=0, omit=["temperature"])
+        assert subject.generate("Capital of France?") == "Paris"
+        subject.close()
+
+
 def test_a_refusal_that_names_the_cap_for_another_reason_keeps_its_field() -> None:
     def handle(connection, request):
         if "max_completion_tokens" in request.body:

@@ -261,12 +261,12 @@ class _FirstRequest:
         """Return the reply to the greeting, at its best with the usual fields and a cap of one token."""
         delivery = self._try()
         usual, other = _CAP_FIELDS
-        names_other = other in delivery.detail
-        names_usual = re.search(rf"\b{usual}\b", delivery.detail) and least_tokens(delivery.detail) is None
-        if _refuses(delivery) and (names_other or names_usual):  # the server takes the other field, or none
+        # the server may take the other field alone, whatever it says of this one
+        if _refuses(delivery) and least_tokens(delivery.detail) is None:
             self.cap_field = other
             with_other = self._try()
-            if names_other or with_other.status is Status.OK:
+            is_named = _names_cap(delivery) and not (_refuses(with_other) and _names_cap(with_other))
+            if is_named or with_other.status is Status.OK:
                 delivery = with_other
                 _LOGGER.warning("%s takes %s in place of %s, which is sent from now on", self._model, other, usual)
             else:
@@ -293,6 +293,10 @@ class _FirstRequest:
         (delivery,) = self._wire.post(api.path, [body])
         self.usage += api.read(delivery).cost
         return self._answerer.check(delivery)
+
+
+def _names_cap(delivery: Delivery) -> bool:
+    return re.search(r"\bmax\w*tokens\b", delivery.detail) is not None
 
 
 def _reasons(entry: Mapping[str, Any] | None, reply: Completion) -> bool:

@@ -23,7 +23,7 @@ from pytest_adaptive_eval.plugin.ask.donors import APART, Donor, Donors, key_of,
 from pytest_adaptive_eval.plugin.ask.leaked_keys import LeakedKeys
 from pytest_adaptive_eval.plugin.ask.probe import MADE_UP, Probe, ProbedItem, run_apart
 from pytest_adaptive_eval.plugin.ask.question import NOT_ASKED, QuestionOwner, QuestionTest, find_model_fixture
-from pytest_adaptive_eval.plugin.ask.replies import Replies, given_texts
+from pytest_adaptive_eval.plugin.ask.replies import Replies, given_texts, holds
 
 #: Items whose test accepts the answer to another question, from which on the test is unsound.
 UNSOUND = 3
@@ -334,9 +334,15 @@ class TestProbes:
         return self._check_key(item, again)
 
     def _check_key(self, item: Item, again: _Again) -> str:
-        """Return why a test is unsound that does not look at the keys of items; empty if it may be sound."""
-        wrong = item.answer.strip() and self._wrong_answer is None and refuses(item, again.texts)
-        other = self._donors.with_other_key(item, again.texts) if wrong else None
+        """Return why a test is unsound that does not look at the keys of items; empty if it may be sound.
+
+        A reply that has the key may be right in a form that the item's own grader does not read.
+        """
+        if self._wrong_answer is not None or not item.answer.strip() or not refuses(item, again.texts):
+            return ""
+        if any(holds(text, answer) for text in again.texts for answer in item.answers):
+            return ""
+        other = self._donors.with_other_key(item, again.texts)
         if other is None or not again.accepts_as(other):
             return ""
         self._keyless.append(f"{item.id!r} accepts {shown(again.texts)} also if {other.answer!r} is expected")
