@@ -97,7 +97,9 @@ class Process(contextlib.AbstractContextManager["Process"]):
         """Return the last line of standard error so far."""
         os.set_blocking(self._stderr.fileno(), False)
         lines = (self._stderr.read(1 << 16) or b"").decode("utf-8", "replace").strip().splitlines()
-        return lines[-1][:500] if lines else ""
+        if lines:
+            return lines[-1][:500]
+        return ""
 
     def send(self, data: bytes) -> None:
         """Have this written to standard input while `line` waits."""

@@ -94,7 +94,10 @@ def read_table(table: type[T], data: Mapping[str, Any], where: str, *, strict: b
     # None stands for keys that were not written; a written None becomes a value that no type takes
     builtins = {}
     for key, value in data.items():
-        builtins[key] = ... if value is None else _builtin(value, f"{where}: {key}")
+        if value is None:
+            builtins[key] = ...
+        else:
+            builtins[key] = _builtin(value, f"{where}: {key}")
     try:
         return msgspec.convert(builtins, table, strict=strict)
     except msgspec.ValidationError as error:
@@ -153,7 +156,10 @@ def _meanings(table: type[Table]) -> dict[str, str]:
         for name, text in re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", listed, re.MULTILINE):
             meaning = " ".join(text.split()).removesuffix(".")
             is_acronym = meaning[1:2].isupper()
-            meanings[name] = meaning if is_acronym else meaning[0].lower() + meaning[1:]
+            if is_acronym:
+                meanings[name] = meaning
+            else:
+                meanings[name] = meaning[0].lower() + meaning[1:]
     return meanings
 
 

@@ -172,7 +172,9 @@ def choose_model(responses: Responses, recipe: Recipe, progress: Tell | None = N
 
 def _least_gain(loss: float, gain_error: float) -> float:
     """Return the gain of its interviews above which ``mirt`` is chosen, if its loss is smaller by `loss`."""
-    return gain_error if loss <= DIMENSIONS_MARGIN else -gain_error
+    if loss <= DIMENSIONS_MARGIN:
+        return gain_error
+    return -gain_error
 
 
 def _gain_of_interviews(

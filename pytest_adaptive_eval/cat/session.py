@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pytest_adaptive_eval.cat.assisted import Assistance
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import BUFFERS, Selector, SelectorSession, StatefulSelector, View, propose
 from pytest_adaptive_eval.cat.selectors import Cluster, Form, Random
@@ -95,7 +96,9 @@ class Session:
         self._paired: Baseline | None = None
         self._spent = StopReason.BUDGET
         #: How the bank's predictor assists, or None.
-        self.assistance = policy.assistance(bank) if baseline is None else None
+        self.assistance: Assistance | None = None
+        if baseline is None:
+            self.assistance = policy.assistance(bank)
         if baseline is not None and baseline.complete:
             self._paired, earlier = baseline, baseline
         elif baseline is not None:
@@ -118,13 +121,18 @@ class Session:
         #: Place from which the design of the bank's predictor draws uniformly; the budget without such draws.
         self.uniform_from = self.budget if self.assistance is None else self.assistance.chosen
         self.rule = policy.rule(self.budget, tuple(claims), family)
-        self._rules = self.rule.rules if isinstance(self.rule, AnyOf) else (self.rule,)
+        if isinstance(self.rule, AnyOf):
+            self._rules = self.rule.rules
+        else:
+            self._rules = (self.rule,)
         self._claimed_sums = tuple(claim.sought for claim in claims if claim.sought is not None)
         self._seeds = _seed_sequences(seed, subjects)
         self._rngs = [np.random.Generator(np.random.PCG64(s)) for s in self._seeds]
         # checked once, because isinstance of a protocol takes as long as a tenth of a step
         selector = policy.selector if self._repeated is None else None
-        self._unopened = selector if isinstance(selector, StatefulSelector) else None
+        self._unopened: StatefulSelector | None = None
+        if isinstance(selector, StatefulSelector):
+            self._unopened = selector
         self._selector_session: SelectorSession | None = None
         #: Numbers of items drawn, and of those whose scores are told; the items between are open.
         self.drawn = self.asked = 0
@@ -139,10 +147,15 @@ class Session:
         self._design = np.empty((len(DESIGN), *shape))
         self._A = np.empty((*shape, bank.dimensions))
         self._d = np.empty(shape)
-        self._c = np.empty(shape) if bank.asymptote is not None else None
+        self._c: Array | None = None
+        if bank.asymptote is not None:
+            self._c = np.empty(shape)
         self.trace = np.empty((*shape, bank.dimensions))  #: Abilities after each administration, shape (S, budget, D).
         #: Work buffers of `View`, for as many subjects as fit into one pass; a stateful selector receives all subjects.
-        rows = subjects if self._unopened is not None else min(subjects, max(1, CELLS // len(bank)))
+        if self._unopened is not None:
+            rows = subjects
+        else:
+            rows = min(subjects, max(1, CELLS // len(bank)))
         self._work = np.empty((BUFFERS, rows, len(bank)))
 
     def _checked_first(self, items: Sequence[int]) -> Ints:
@@ -189,7 +202,8 @@ class Session:
         for name in ("_items", "_scores", "_A", "_d", "trace"):
             setattr(short, name, getattr(self, name)[:, :budget].copy())
         short._design = self._design[:, :, :budget].copy()
-        short._c = None if self._c is None else self._c[:, :budget].copy()
+        if self._c is not None:
+            short._c = self._c[:, :budget].copy()
         short.drawn, short._designed = min(self.drawn, budget), min(self._designed, budget)
         return short
 
@@ -342,7 +356,10 @@ class Session:
         else:
             edges = [*range(0, self.subjects, self._work.shape[1]), self.subjects]  # passes of that many rows
             parts = [self._propose(slice(low, high), k) for low, high in pairwise(edges)]
-            proposal = parts[0] if len(parts) == 1 else Proposal.join(parts)
+            if len(parts) == 1:
+                proposal = parts[0]
+            else:
+                proposal = Proposal.join(parts)
         self._open(proposal, designed=not self._is_ahead)
 
     @property

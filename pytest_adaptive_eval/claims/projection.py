@@ -41,7 +41,10 @@ def ability_at(bank: ItemBank, accuracy: float, bound: float = ABILITY_BOUND) ->
         return high
     while high - low > 1e-6:
         middle = (low + high) / 2
-        low, high = (middle, high) if accuracy_at(bank, middle) < accuracy else (low, middle)
+        if accuracy_at(bank, middle) < accuracy:
+            low, high = middle, high
+        else:
+            low, high = low, middle
     return (low + high) / 2
 
 

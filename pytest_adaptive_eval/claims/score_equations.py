@@ -170,7 +170,10 @@ class ScoreEquations:
         for row, point in enumerate(theta):
             inside = (low < point) & (point < high)
             for j, sign, log_share in bets:
-                at_end = point[j] >= high[j] if sign > 0 else point[j] <= low[j]
+                if sign > 0:
+                    at_end = point[j] >= high[j]
+                else:
+                    at_end = point[j] <= low[j]
                 if at_end:
                     continue
                 free = np.flatnonzero(inside | (np.arange(len(low)) == j))

@@ -48,7 +48,9 @@ def watch(options: argparse.Namespace) -> int:
         say(drift_lines(series, alarms, history.accepted, width()))
         if not series:
             say([_unwatched(history, options)])
-    return NOT_PASSED if news else PASSED
+    if news:
+        return NOT_PASSED
+    return PASSED
 
 
 def _data(history: History, series: Sequence[Series], alarms: Sequence[Alarm], news: Sequence[Alarm]) -> dict[str, Any]:

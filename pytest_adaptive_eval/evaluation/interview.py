@@ -133,7 +133,9 @@ def policy_name(table: EvalTable) -> str:
     """Return the name of the policy; a task is climbed unless another is written."""
     if table.policy is not None:
         return table.policy
-    return LADDER if table.task else "decide"
+    if table.task:
+        return LADDER
+    return "decide"
 
 
 def _ladder(table: EvalTable, data: Mapping[str, Any], bank: ItemBank) -> Policy:
@@ -346,7 +348,9 @@ class Interview(Evaluation):
     @property
     def kind(self) -> str:
         """``bank``, or ``ladder`` of a task."""
-        return "bank" if self.path else "ladder"
+        if self.path:
+            return "bank"
+        return "ladder"
 
     @property
     def aliases(self) -> frozenset[str]:
@@ -442,7 +446,9 @@ class Interview(Evaluation):
                 f"{self.name}: several baselines, and {partial[0].name!r} answered some items only: record it "
                 "on the whole bank, or compare in evaluations of their own"
             )
-        return drawn[0] if drawn else None
+        if drawn:
+            return drawn[0]
+        return None
 
     def undeclared_warning(self, gates: GatePlan) -> str:
         """Return that the whole budget is asked where only the bodies of gates know conditions, and what to write."""

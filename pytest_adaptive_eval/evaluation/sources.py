@@ -145,7 +145,10 @@ def recorded_banks(
                 sized = {} if family.sized is None else {"pixels": SMALL_PIXELS}
                 bank = task_bank(family, **{**sized, "terse": bool(family.form), **task})
                 formats = interview.bank.formats
-                banks[interview.name] = asked_without(bank, family, formats) if formats else bank
+                if formats:
+                    banks[interview.name] = asked_without(bank, family, formats)
+                else:
+                    banks[interview.name] = bank
             continue
         if (bank_path := (paths or {}).get(interview.name)) is not None:
             banks[interview.name] = _part(read_bank(bank_path, graders=graders, tasks=tasks), interview)

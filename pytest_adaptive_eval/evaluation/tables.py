@@ -297,7 +297,9 @@ class EvalTable(Table, frozen=True, kw_only=True):
     @property
     def selector_name(self) -> str | None:
         """Name of the selector that the settings say; None for that of the policy."""
-        return AUTOJUDGER if self.policy in INTERVIEWING else self.selector
+        if self.policy in INTERVIEWING:
+            return AUTOJUDGER
+        return self.selector
 
     @property
     def source(self) -> tuple[str, str | None]:

@@ -363,7 +363,10 @@ class Condition:
         if self.kind == "above":
             return f"above {self.name}"
         upper = self.measure.is_upper(self)
-        bound = -self.value if self.kind == "not_worse_than" and not upper else self.value
+        if self.kind == "not_worse_than" and not upper:
+            bound = -self.value
+        else:
+            bound = self.value
         return f"{AT_MOST if upper else '>= '}{threshold_text(bound)}"
 
     @property

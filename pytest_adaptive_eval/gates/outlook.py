@@ -88,7 +88,10 @@ class Outlook:
         low, high = self.asked, self.size
         while low < high:
             middle = (low + high) // 2
-            low, high = (low, middle) if self.chance(middle) >= probability else (middle + 1, high)
+            if self.chance(middle) >= probability:
+                low, high = low, middle
+            else:
+                low, high = middle + 1, high
         return high
 
 

@@ -264,7 +264,10 @@ class Result(NoVerdict):
         else:
             index = 0
         for metric, measured in self.quantities.items():
-            facts[metric] = measured.interval(index).in_words() if measured.known(index) else ""
+            if measured.known(index):
+                facts[metric] = measured.interval(index).in_words()
+            else:
+                facts[metric] = ""
         return {**facts, "void": self.fault}
 
     def _measures(self, metric: str) -> bool:
@@ -620,7 +623,9 @@ class SessionResult(Result):
         """Reason why nothing may be concluded; empty if the interview ended as planned."""
         if self.error or self.stop not in _VOID_STOPS:
             return self.error
-        return self.stop.value if self.stop else "the interview did not end"
+        if self.stop:
+            return self.stop.value
+        return "the interview did not end"
 
     @property
     def ladder(self) -> Ladder | None:
@@ -692,7 +697,9 @@ class SessionResult(Result):
         """Return why an estimate is impossible; empty if it may exist."""
         if self.fault or self.scored:
             return self.fault
-        return "no answer has a score" if self.asked else "no question was asked"
+        if self.asked:
+            return "no answer has a score"
+        return "no question was asked"
 
     def _by_metric(self, condition: Condition, verdict: Verdict) -> Verdict:
         return above_floor(self, condition, verdict, Result._by_metric(self, condition, verdict))

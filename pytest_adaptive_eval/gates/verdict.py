@@ -62,7 +62,10 @@ def claim_in_words(outcome: Outcome, metric: str, requirement: str, bounds: Sequ
                 estimate_text = f"at least {low},"
     if CORRECTED in method:
         estimate_text += f" corrected for {method.partition(CORRECTED)[2]}"
-    relations = _UPPER_RELATIONS if requirement.startswith(AT_MOST) else _RELATIONS
+    if requirement.startswith(AT_MOST):
+        relations = _UPPER_RELATIONS
+    else:
+        relations = _RELATIONS
     bound = requirement.removeprefix(">= ").removeprefix(AT_MOST)
     return f"{metric} {estimate_text} {relations.get(outcome, 'for')} {bound}"
 

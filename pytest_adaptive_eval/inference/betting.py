@@ -132,7 +132,9 @@ def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[flo
 
     def wealth(total: float | Array) -> Array:
         # sums of right answers are whole numbers, and this is the nearest one that the bets refute
-        refuted = np.ceil(total - ROUNDING) - (side > 0) if tuning is not None else total
+        refuted = total
+        if tuning is not None:
+            refuted = np.ceil(total - ROUNDING) - (side > 0)
         gain = side * (totals - refuted)
         gain[..., : log.take_all] = 0.0
         loss, best = refuted - expected + drawn.down, expected + drawn.up - refuted
@@ -146,7 +148,10 @@ def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[flo
                 running = _assuming_distances(log, claim, refuted, gain, loss, best)
             if log.take_all < min(len(log), log.horizon):
                 running = _aimed(log, claim, side, gain, limit, running)
-        settled = certain >= total - ROUNDING if side > 0 else certain < total - ROUNDING
+        if side > 0:
+            settled = certain >= total - ROUNDING
+        else:
+            settled = certain < total - ROUNDING
         return np.asarray(np.where(settled, np.inf, running))
 
     return wealth
@@ -474,5 +479,8 @@ def _edge(refuted: Callable[[float], bool], sure: float, far: float) -> float:
         return far
     while abs(far - sure) > 1e-3:
         middle = (sure + far) / 2
-        sure, far = (middle, far) if refuted(middle) else (sure, middle)
+        if refuted(middle):
+            sure, far = middle, far
+        else:
+            sure, far = sure, middle
     return sure

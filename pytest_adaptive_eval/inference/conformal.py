@@ -168,7 +168,10 @@ class Conformal:
                 "with more, or lower the confidence"
             )
         worst, best = self._errors_in_reach(accuracy, (self.families + 1) * _two_sided(confidence))
-        least, most = np.quantile(self.projected, [OUTER, 1.0 - OUTER]) if self.projected else (-math.inf, math.inf)
+        if self.projected:
+            least, most = np.quantile(self.projected, [OUTER, 1.0 - OUTER])
+        else:
+            least, most = -math.inf, math.inf
         if accuracy <= self.weak:
             below = self.below * (FURTHER if accuracy <= least else 1.0)
         else:

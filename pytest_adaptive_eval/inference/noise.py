@@ -134,7 +134,9 @@ def one_way_changes(changes: Mapping[str, float]) -> list[str]:
     most = max(fell, rose, key=len)
     n = len(fell) + len(rose)
     ways = sum(math.comb(n, k) for k in range(len(most), n + 1))
-    return most if ways <= ONE_WAY * 2**n else []
+    if ways <= ONE_WAY * 2**n:
+        return most
+    return []
 
 
 def widen_for_noise(interval: Interval, log: DesignLog) -> Interval:

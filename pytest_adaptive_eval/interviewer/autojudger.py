@@ -100,7 +100,9 @@ class AutoJudger:
     @property
     def mode(self) -> Literal["top", "proportional"]:
         """Return ``top`` to ask the picked question, or ``proportional`` to draw without an interviewer."""
-        return "top" if self.agent else "proportional"
+        if self.agent:
+            return "top"
+        return "proportional"
 
     def criterion(self, view: View) -> Array:
         """Return the proximity of each difficulty to the ability, shape (S, n), for use without an interview."""
@@ -414,7 +416,10 @@ class AutoJudgerInterview:
                 remaining.append((subject, item, score))
                 continue
             self._category_names.update(dict.fromkeys(names))
-            known_score = None if np.isnan(score) else score
+            if np.isnan(score):
+                known_score = None
+            else:
+                known_score = score
             self._memories[subject].add(names, self._difficulty(item), known_score)
         self._unsorted = remaining
 

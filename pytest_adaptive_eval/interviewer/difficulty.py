@@ -33,7 +33,9 @@ def why_unscaled(kind: Difficulty, bank: ItemBank) -> str:
     """Return the reason why the difficulties of a bank are not used, or an empty text."""
     if kind == "none":
         return "difficulties are not used"
-    return "" if bank.calibrated else "the bank is not calibrated"
+    if bank.calibrated:
+        return ""
+    return "the bank is not calibrated"
 
 
 def relate(view: View, deviation: Array | None = None) -> Sight:

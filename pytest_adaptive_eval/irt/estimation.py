@@ -187,7 +187,9 @@ class MAP:
     @property
     def _general(self) -> float:
         """Prior standard deviation of the first dimension."""
-        return self.sd if self.general_sd is None else self.general_sd
+        if self.general_sd is None:
+            return self.sd
+        return self.general_sd
 
     def _variances(self, dimensions: int) -> Array:
         """Prior variance of each dimension, shape (D,)."""
@@ -216,8 +218,9 @@ class MAP:
             return gradient - precision * (theta - self.mean), fisher + prior
 
         theta, information, arrived = fisher_scoring(derivatives, theta, start.covariance, near, self.iterations)
-        covariance = 1.0 / information if dimensions == 1 else np.linalg.inv(information)
-        return Estimate(theta, np.asarray(covariance), arrived)
+        if dimensions == 1:
+            return Estimate(theta, np.asarray(1.0 / information), arrived)
+        return Estimate(theta, np.asarray(np.linalg.inv(information)), arrived)
 
     def _single(self, scores: Array, a: Array, d: Array, theta: float) -> Estimate:
         """Return the same for one subject in one dimension without guessing, the usual interview in CI.

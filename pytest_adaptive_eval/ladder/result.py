@@ -421,12 +421,17 @@ class Settled:
             stakes = largest * np.array(STAKES)[:, None]
             wealth = np.log1p(stakes * sign * (y - self.rate)).cumsum(axis=1)
             over = np.flatnonzero(np.logaddexp.reduce(wealth, axis=0) >= needed)
-            first = int(over[0]) if len(over) else len(y)
+            if len(over):
+                first = int(over[0])
+            else:
+                first = len(y)
             reached.append(first)
         above, below = reached
         if above == below:
             return 0
-        return 1 if above < below else -1
+        if above < below:
+            return 1
+        return -1
 
 
 def last_above(ladder: Ladder, rate: float = 0.5, confidence: float = 0.95) -> Interval:

@@ -192,7 +192,9 @@ class SubjectIdentity:
         """Return the identity with the caps that its answers had, a list if they differ; itself without any."""
         if not caps:
             return self
-        max_tokens = min(caps) if len(caps) == 1 else sorted(caps)
+        max_tokens: int | list[int] = sorted(caps)
+        if len(caps) == 1:
+            max_tokens = min(caps)
         return replace(self, decoding={**self.decoding, "max_tokens": max_tokens})
 
     def to_json(self) -> dict[str, Any]:
@@ -703,9 +705,18 @@ def item_request(item: Item, cap: Cap | None) -> bytes:
             data[name] = value
     data["meta"] = {name: value for name, value in item.meta.items() if name != "sample"}
     data["images"] = picture_hashes(item)
-    data["likelihood"] = None if item.likelihood is None else item.likelihood.to_json()
-    data["schema"] = list(item.answers) if item.grader == "schema" else None
-    data["max_tokens"] = None if cap is None or item.likelihood is not None else cap.of(item)
+    if item.likelihood is None:
+        data["likelihood"] = None
+    else:
+        data["likelihood"] = item.likelihood.to_json()
+    if item.grader == "schema":
+        data["schema"] = list(item.answers)
+    else:
+        data["schema"] = None
+    if cap is None or item.likelihood is not None:
+        data["max_tokens"] = None
+    else:
+        data["max_tokens"] = cap.of(item)
     return canonical_json(data).encode("ascii")
 
 

@@ -53,7 +53,10 @@ class CallableModel(Model):
         self._messages = messages
         self._noted = False
         is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
-        self._function = _timed_coroutine(function) if is_async else _timed(function)
+        if is_async:
+            self._function = _timed_coroutine(function)
+        else:
+            self._function = _timed(function)
         if concurrency is None:
             self._concurrency = ASYNC_CONCURRENCY if is_async else 1
         else:
@@ -70,7 +73,9 @@ class CallableModel(Model):
     @property
     def shared_batch(self) -> int:
         """Number of items to have begun now."""
-        return self._concurrency if self.waits_apart else 0
+        if self.waits_apart:
+            return self._concurrency
+        return 0
 
     @property
     def unkept(self) -> str:

@@ -73,7 +73,10 @@ def truncation_sentence(count: int, asked: int, cap: object, *, answers: str = "
         cap: The cap that held, or a list of several; None if it is unknown.
         answers: The answers in words, such as ``replies of NAME``.
     """
-    caps = " or ".join(map(str, cap)) if isinstance(cap, list | tuple) else cap
+    if isinstance(cap, list | tuple):
+        caps = " or ".join(map(str, cap))
+    else:
+        caps = str(cap or "")
     return f"{count} of {asked} {answers} were truncated{f' at {caps} tokens' if caps else ''}: raise max_tokens"
 
 

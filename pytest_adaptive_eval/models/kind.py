@@ -58,8 +58,13 @@ class ModelKind:
     def suggestion(self, spec: str) -> str:
         """Return the begin of a sentence on how a text of no kind may be meant, up to a semicolon; empty if unknown."""
         name, colon, rest = spec.partition(":")
-        close = difflib.get_close_matches(name + colon, self.prefixes, 1, _SIMILAR) if rest else []
-        return f"did you mean {close[0] + rest!r}? Or " if close else ""
+        if rest:
+            close = difflib.get_close_matches(name + colon, self.prefixes, 1, _SIMILAR)
+        else:
+            close = []
+        if close:
+            return f"did you mean {close[0] + rest!r}? Or "
+        return ""
 
     def arguments(self, spec: str) -> tuple[Any, ...]:
         """Return the positional arguments of ``load``."""

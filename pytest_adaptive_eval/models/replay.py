@@ -131,7 +131,9 @@ def _is_own(file: Path) -> bool:
         first = json.loads(next(read_lines(file), ""))
     except (ValueError, RecursionError):
         return True
-    keys = first.keys() if isinstance(first, dict) else set[str]()
+    keys: set[str] = set()
+    if isinstance(first, dict):
+        keys = set(first)
     return not keys or "id" in keys or bool(keys & {"text", "status"})
 
 
@@ -162,7 +164,10 @@ def _read_matrix(file: Path, subject: str | None) -> tuple[str, dict[str, Comple
     missing = Completion("", Status.NOT_RECORDED, detail="no answer was recorded")
     answers = {}
     for item, score in zip(table.columns, scores, strict=True):
-        answers[item] = missing if math.isnan(score) else Completion("", score=score)
+        if math.isnan(score):
+            answers[item] = missing
+        else:
+            answers[item] = Completion("", score=score)
     return chosen.identity, answers
 
 

@@ -87,7 +87,9 @@ def _text(config: pytest.Config, name: str) -> str | None:
     """Return the value of a flag, or else of the ini setting."""
     value = _flag(config, name)
     setting: str | None = config.getini(f"adaptive_eval_{name}")
-    return setting if value is None else value
+    if value is None:
+        return setting
+    return value
 
 
 def _path(config: pytest.Config, name: str) -> Path | None:

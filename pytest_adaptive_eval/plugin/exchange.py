@@ -55,7 +55,9 @@ class ResultExchange:
     """A folder of results by node id, on a worker the controller's; there is none if the run has one process."""
 
     def __init__(self, folder: str | None = None) -> None:
-        self._folder = Path(folder) if folder else None
+        self._folder: Path | None = None
+        if folder:
+            self._folder = Path(folder)
         self._owns_folder = False
         self._plan: list[Planned] = []
         self._selection: Selection | None = None

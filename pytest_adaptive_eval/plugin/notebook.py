@@ -102,7 +102,10 @@ def interview(
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         project = Path(name)
         if not isinstance(model, str):
-            GIVEN[name] = model if isinstance(model, Model) else CallableModel(model, _name_of(model))
+            if isinstance(model, Model):
+                GIVEN[name] = model
+            else:
+                GIVEN[name] = CallableModel(model, _name_of(model))
             stack.callback(GIVEN.pop, name)
             (project / "conftest.py").write_text(CONFTEST.format(name=name), "utf-8")
         lines = ["[[eval]]", *_lines(table)]

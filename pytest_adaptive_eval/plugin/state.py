@@ -63,7 +63,9 @@ class PlaceGuard:
             return "in another process"
         if threading.get_ident() != self._thread:
             return "in another thread"
-        return "for a second time" if nodeid in self._repeated else ""
+        if nodeid in self._repeated:
+            return "for a second time"
+        return ""
 
 
 class Declared(NamedTuple):
@@ -265,7 +267,9 @@ class EvaluationTest(UnrepeatableTest):
     def test_name(self) -> str:
         """Name of its function, with the user's own parameters, such as ``test_sums[german]``."""
         parameters = "-".join(self.place[2:])
-        return f"{self.originalname}[{parameters}]" if parameters else str(self.originalname)
+        if parameters:
+            return f"{self.originalname}[{parameters}]"
+        return str(self.originalname)
 
     def setup(self) -> None:
         """Do nothing: fixtures belong to the questions, and some of them would read the placeholder."""

@@ -74,7 +74,10 @@ def measures(evaluations: Iterable[EvaluationRecord]) -> list[Measure]:
 
 def _values(evaluation: EvaluationRecord) -> Iterator[tuple[str, str, float]]:
     """Yield metric, subject and value of each whole quantity of an evaluation."""
-    metric, interval = ("auc", area(evaluation)) if evaluation.levels else ("accuracy", evaluation.projection)
+    if evaluation.levels:
+        metric, interval = "auc", area(evaluation)
+    else:
+        metric, interval = "accuracy", evaluation.projection
     if interval:
         yield metric, evaluation.subject.name, interval.estimate
     for quantity, row in of_models(evaluation):

@@ -504,7 +504,10 @@ def _independent_limit(average_run_length: float) -> float:
     high = 2.0 + math.log(average_run_length)
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _run_length(middle, *rule) < average_run_length else (low, middle)
+        if _run_length(middle, *rule) < average_run_length:
+            low, high = middle, high
+        else:
+            low, high = low, middle
     return high
 
 

@@ -305,7 +305,11 @@ class History:
     def whole(self, run: str) -> RunRecord:
         """Return a run with its administrations; JournalError if its file is gone or damaged."""
         file = self._files[run]
-        record = read_run(file.path) if not file.member else file.read()
+        record: RunRecord | None
+        if file.member:
+            record = file.read()
+        else:
+            record = read_run(file.path)
         if record is None:
             raise JournalError(f"{file.key} changed while it was read: try again")
         return record

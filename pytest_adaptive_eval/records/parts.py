@@ -55,7 +55,11 @@ def _clean(value: Any) -> Any:
         # a large record has a million names and values, most of which need no call
         cleaned = {}
         for name, entry in value.items():
-            cleaned[name if name.isascii() else _clean(name)] = entry if type(entry) in _ATOMS else _clean(entry)
+            clean_name = name if name.isascii() else _clean(name)
+            if type(entry) in _ATOMS:
+                cleaned[clean_name] = entry
+            else:
+                cleaned[clean_name] = _clean(entry)
         unknown = cleaned.pop(_EXTRA, {})
         return {**cleaned, **unknown}
     if isinstance(value, list | tuple):

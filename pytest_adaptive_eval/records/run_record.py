@@ -371,14 +371,19 @@ class EvaluationRecord(Record, kw_only=True):
         """Return the draws, without propensities if none is bounded; `index` gives the items of the bank by id."""
         asked = self.by_item()
         columns = self._columns(asked)
-        items = range(len(asked)) if index is None else [index[a.item] for a in asked]
+        items: Sequence[int] = range(len(asked))
+        if index is not None:
+            items = [index[a.item] for a in asked]
         noise = self.decoding_noise.allowed if self.decoding_noise else 0.0
         first = set(self.policy.asked_first)
         take_all = sum(1 for _ in takewhile(lambda a: a.item in first, asked))
         columns.update(items=np.array(items, dtype=np.int64), size=self.size, noise=noise)
         plan: dict[str, Any] = {"horizon": self.planned, "earlier": tuple(self.policy.earlier), "fixed": self.fixed}
         statuses = [entry.status for entry in asked]
-        awaited = statuses.index(Status.NOT_AWAITED) if Status.NOT_AWAITED in statuses else None
+        if Status.NOT_AWAITED in statuses:
+            awaited = statuses.index(Status.NOT_AWAITED)
+        else:
+            awaited = None
         answers = answer_values(self.administrations, self.samples)
         return DesignLog(**columns, **plan, take_all=take_all, awaited=awaited, answers=answers)
 
@@ -749,7 +754,9 @@ def _exit_status(record: RunRecord) -> int:
     """Return a run's exit status, 0 if it failed only for gates without a result, which another run may have judged."""
     if record.exit_status == 1 and record.only_required_gates_absent:
         return 0
-    return 1 if record.exit_status is None else record.exit_status
+    if record.exit_status is None:
+        return 1
+    return record.exit_status
 
 
 def _unique(name: str, marks: Sequence[str], taken: set[str]) -> str:

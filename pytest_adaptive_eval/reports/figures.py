@@ -95,7 +95,10 @@ def level_figures(evaluations: Sequence[EvaluationRecord]) -> list[Figure]:
         if len(drawn) < 2:
             continue
         numbers = ", ".join(f"{n} is {subject or 'unnamed'}" for n, (subject, _) in enumerate(drawn, 1))
-        more = f"; {len(subjects) - _LINES} more are not drawn" if len(subjects) > _LINES else ""
+        if len(subjects) > _LINES:
+            more = f"; {len(subjects) - _LINES} more are not drawn"
+        else:
+            more = ""
         caption = clean_html(f"Accuracy at each level asked: {numbers}{more}.", 1200)
         picture = plots.levels_of_subjects([shares for _, shares in drawn], f"s{len(figures)}l")
         figures.append(Figure(clean_html(f"{name}: accuracy by level", 120), caption, picture))

@@ -128,7 +128,10 @@ def _memory(interview: EvaluationRecord) -> list[Table]:
         difficulties = "-"
         if row.lowest is not None and row.highest is not None:
             difficulties = minus(f"{number(row.lowest, 1)} to {number(row.highest, 1)}")
-        score = "-" if row.accuracy is None else number(row.accuracy)
+        if row.accuracy is None:
+            score = "-"
+        else:
+            score = number(row.accuracy)
         cells: tuple[str | Markup, ...] = (clean_html(row.name, 100), str(row.count), difficulties, score)
         if profiled:
             cells = (*cells, _with_error(row.ability, row.standard_error))

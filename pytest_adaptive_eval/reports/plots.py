@@ -353,7 +353,10 @@ def difference_bar(low: float, estimate: float, high: float, span: Span) -> Mark
 
 
 def _end_label(value: float) -> str:
-    digits = 1 if abs(value) < 10 else 0
+    if abs(value) < 10:
+        digits = 1
+    else:
+        digits = 0
     return signed_label(round(value, digits))
 
 

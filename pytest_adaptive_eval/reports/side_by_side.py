@@ -49,7 +49,9 @@ class ItemAnswers(NamedTuple):
         given = [answer for answer in self.answers if answer is not None]
         if len({answer.score for answer in given}) > 1:
             return 0
-        return 1 if len({answer.text for answer in given}) > 1 else 2
+        if len({answer.text for answer in given}) > 1:
+            return 1
+        return 2
 
 
 def answers_of_all(record: RunRecord, group: str, banks: Mapping[str, ItemBank]) -> tuple[list[str], list[ItemAnswers]]:

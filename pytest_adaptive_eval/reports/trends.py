@@ -223,8 +223,10 @@ def _checkpoints(frame: Frame, bins: Sequence[_Bin]) -> list[Markup]:
     parts = []
     for n in sorted(labelled):
         point = bins[n].points[-1]
-        anchor = {0: "", last: "end"}.get(n, "mid") if last else ""
-        x = {0: frame.left, last: frame.right}.get(n, frame.x(n)) if last else frame.left
+        anchor, x = "", frame.left
+        if last:
+            anchor = {0: "", last: "end"}.get(n, "mid")
+            x = {0: frame.left, last: frame.right}.get(n, frame.x(n))
         name = clean_terminal(point.subject or "unnamed", _NAME, keep_end=True)
         parts.append(tag("text", name, class_=f"{anchor} asked", x=x, y=frame.bottom + 18))
         parts.append(tag("text", point.started[:10], class_=anchor, x=x, y=frame.bottom + 35))

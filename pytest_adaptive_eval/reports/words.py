@@ -343,7 +343,10 @@ def flaky(interviews: Sequence[EvaluationRecord]) -> str:
     for interview in interviews:
         items = interview.flaky
         if items:
-            more = f" and {len(items) - _FLAKY} more" if len(items) > _FLAKY else ""
+            if len(items) > _FLAKY:
+                more = f" and {len(items) - _FLAKY} more"
+            else:
+                more = ""
             named = ", ".join(items[:_FLAKY])
             parts.append(f"{interview.name}: {len(items)} of {interview.asked} ({named}{more})")
     if parts:

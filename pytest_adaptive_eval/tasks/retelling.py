@@ -62,7 +62,10 @@ def _draw(rng: random.Random, level: int) -> Question:
     being, *others = rng.sample(WORD_CLASSES["BEING"], 8)
     sentences = []
     for n, (thing, location) in enumerate(facts):
-        character = being if n < KEPT else rng.choice(others)
+        if n < KEPT:
+            character = being
+        else:
+            character = rng.choice(others)
         did, where = rng.choice(WORD_CLASSES["DID"]), rng.choice(WORD_CLASSES["WHERE"])
         sentences.append(f"The {character} {did} the {thing} {where} the {location}.")
     own_facts = facts[:KEPT]

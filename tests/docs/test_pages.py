@@ -175,8 +175,9 @@ def test_commands_of_a_page_run_as_printed(page: str, project: Path, address: st
 
 
 @pytest.mark.parametrize("page", ["command.md", "api.md"])
-def test_reference_pages_are_written_from_the_code(page: str) -> None:
+def test_reference_pages_are_written_from_the_code(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch", reason="the help of verbs is that of an installation with torch (extra hf)")
+    monkeypatch.setenv("COLUMNS", "100")  # the script sets it for good
     script = runpy.run_path(str(DOCS / "_build/reference_pages.py"))
     assert (DOCS / "reference" / page).read_text("utf-8") == script["PAGES"][page](), script["WRITTEN"]
 

@@ -58,7 +58,9 @@ def _check(options: argparse.Namespace) -> int:
     say([f"fault: {fault}" for fault in failures])
     say([f"warning: {clean_terminal(warning)}" for warning in warnings(bank)])
     say([f"{options.bank}: {len(bank)} items read, {'FAULTY' if failures else 'whole'}"])
-    return NOT_PASSED if failures else PASSED
+    if failures:
+        return NOT_PASSED
+    return PASSED
 
 
 def _diff(options: argparse.Namespace) -> int:

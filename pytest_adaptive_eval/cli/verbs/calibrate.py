@@ -139,7 +139,9 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
     say(lines)
     if built.fit.interrupted:
         return INTERRUPTED
-    return PASSED if built.quality.trusted else NOT_PASSED
+    if built.quality.trusted:
+        return PASSED
+    return NOT_PASSED
 
 
 def _read_responses(
@@ -207,7 +209,9 @@ def _texts_of_logs(responses: Responses, folder: Path) -> tuple[Responses, list[
 
     named = with_item_ids(responses, screen.note)
     items = items_of(named, folder, screen.note)
-    return (named, items) if items else (responses, None)
+    if items:
+        return named, items
+    return responses, None
 
 
 def _policy_names(options: argparse.Namespace) -> list[str]:

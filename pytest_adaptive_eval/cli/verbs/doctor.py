@@ -58,7 +58,9 @@ def _run(options: argparse.Namespace) -> int:
         say(wrap(text, width(), " " * 8, first=f"{finding.state:<8}"))
     faults = sum(finding.state == "fault" for finding in findings)
     say(["", f"{faults} to fix before pytest --adaptive-eval can run here" if faults else "nothing to fix"])
-    return NOT_PASSED if faults else PASSED
+    if faults:
+        return NOT_PASSED
+    return PASSED
 
 
 def _machine() -> Iterator[Finding]:

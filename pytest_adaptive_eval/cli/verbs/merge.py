@@ -30,7 +30,9 @@ def _run(options: argparse.Namespace) -> int:
     new = merged(records, new_id(clock.now()))
     keep_record(new, options.output, options.source)
     show(new)
-    return new.exit_status if new.exit_status in (PASSED, NOT_PASSED, USAGE) else NOT_PASSED
+    if new.exit_status in (PASSED, NOT_PASSED, USAGE):
+        return new.exit_status
+    return NOT_PASSED
 
 
 REGISTERED = (

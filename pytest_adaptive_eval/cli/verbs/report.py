@@ -91,7 +91,9 @@ def _run(options: argparse.Namespace) -> int:
             write_github(record, os.environ, put, folder=Path.cwd(), banks=banks, alarms=alarms)
     if not options.exit_code:
         return PASSED
-    return NOT_PASSED if record.exit_status is None else record.exit_status
+    if record.exit_status is None:
+        return NOT_PASSED
+    return record.exit_status
 
 
 def _open(options: argparse.Namespace, runs: NamedRuns) -> RunRecord:

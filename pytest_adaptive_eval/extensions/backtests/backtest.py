@@ -340,7 +340,10 @@ def evaluate(
     scores = session.answers[1]
     scored = (~np.isnan(scores)).sum(axis=1)
     mean = np.where(scored > 0, np.nansum(scores, axis=1) / np.maximum(scored, 1), 0.5)
-    accuracy, error = session.projection() if session.bank.calibrated else (mean, np.zeros(len(mean)))
+    if session.bank.calibrated:
+        accuracy, error = session.projection()
+    else:
+        accuracy, error = mean, np.zeros(len(mean))
     rated = {"projection": accuracy, "mean": mean, "ability": session.estimate.theta[:, 0]}[contender.estimate]
     estimated_accuracy = mean if contender.estimate == "mean" else accuracy
     count = np.asarray(asked)

@@ -176,11 +176,15 @@ class GateStopping:
                 f"the task has the scorers {', '.join(scores)}: name one of them, GateStopping(scorer=...)"
             )
         value = float(value_to_float()(scores[name].score.value))
-        return value if 0.0 <= value <= 1.0 else math.nan
+        if 0.0 <= value <= 1.0:
+            return value
+        return math.nan
 
     def _reason(self) -> str:
         stop = self.session.stop[0]
-        return stop.value if stop else "the task ended before the interview"
+        if stop:
+            return stop.value
+        return "the task ended before the interview"
 
 
 def _task_faults(config: Any, samples: int, epochs: int) -> Iterator[str]:

@@ -60,8 +60,11 @@ def contaminated(items: Sequence[Item], *, share: float = 0.5, seed: int = 0) ->
 def swapped(item: Item, kind: str, items: Sequence[Item], rng: random.Random) -> Item | None:
     """Return a decoy with the key, choices and grader of an item and parts of others; None if no partner fits."""
     for _ in range(DRAWS):
-        image = rng.choice(items) if kind != "text" else item
-        text = rng.choice(items) if kind != "image" else item
+        image, text = item, item
+        if kind != "text":
+            image = rng.choice(items)
+        if kind != "image":
+            text = rng.choice(items)
         if _spoilt(item, kind, image, text):
             break
     else:
@@ -95,6 +98,12 @@ def _spoilt(item: Item, kind: str, image: Item, text: Item) -> bool:
 def _key(item: Item) -> str:
     """Return the answer, or the choice that its letter names."""
     answer = item.answer.strip()
-    index = ord(answer.upper()) - 65 if len(answer) == 1 else -1
-    named = item.choices[index] if 0 <= index < len(item.choices) else answer
+    if len(answer) == 1:
+        index = ord(answer.upper()) - 65
+    else:
+        index = -1
+    if 0 <= index < len(item.choices):
+        named = item.choices[index]
+    else:
+        named = answer
     return " ".join(named.split()).casefold()

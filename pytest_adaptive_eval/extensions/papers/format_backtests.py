@@ -144,7 +144,10 @@ class Fold:
 
     def multimodal_fit(self, form: Form, *, likelihood: bool = False) -> Any:
         """Return the fit of items in formats to the other subjects; `likelihood` for the paper's."""
-        name, training = (f"{form}-likelihood", PAPER) if likelihood else (form, Training())
+        if likelihood:
+            name, training = f"{form}-likelihood", PAPER
+        else:
+            name, training = form, Training()
         if self.limit is not None:
             training = replace(training, steps=self.limit)
         return self._once(
@@ -234,7 +237,10 @@ def _in_formats(form: Form, *, adaptive: bool, whole: bool, worth: bool, likelih
             rated = fold.quality().value >= np.median(fold.quality().value)
         results = {}
         for name, budget in fold.budgets.items():
-            weights = fold.quality().worth(-(-budget // fold.formats)) if worth else None
+            if worth:
+                weights = fold.quality().worth(-(-budget // fold.formats))
+            else:
+                weights = None
             session = FormatInterview(fit.items, fit.population, whole=whole, adaptive=adaptive, worth=weights)
             _administer(session, fold.target_scores, budget)
             p = fit.items.probability(session.abilities.theta)[0, rated]
@@ -432,8 +438,14 @@ class FormatBacktest:
             row |= {quantity: float(values.mean()), f"{quantity}_sd": float(values.std())}
         row |= {f"alone_{truth}": self.alone(name, budget, truth) for truth in self.truths}
         uniform = [n for n, b in self.rows if b == budget and FORMAT_CONTENDERS[n].uniform]
-        expected = float(self.by_target(uniform[0], budget, "gamma").mean()) if uniform else 0.0
-        row["gamma_of_random"] = row["gamma"] / expected if expected else float("nan")
+        if uniform:
+            expected = float(self.by_target(uniform[0], budget, "gamma").mean())
+        else:
+            expected = 0.0
+        if expected:
+            row["gamma_of_random"] = row["gamma"] / expected
+        else:
+            row["gamma_of_random"] = float("nan")
         return {key: None if value != value else value for key, value in row.items()}
 
     def _tests(self) -> Iterator[dict[str, Any]]:
@@ -443,7 +455,10 @@ class FormatBacktest:
         budgets = dict.fromkeys(budget for _, budget in self.rows)
         for budget, name, other, quantity in product(budgets, proposed, comparators, _COMPARED):
             values = [self.by_target(contender, budget, quantity) for contender in (name, other)]
-            test = None if np.isnan(values).all() else signed_rank(*values, greater=quantity != "gamma")
+            if np.isnan(values).all():
+                test = None
+            else:
+                test = signed_rank(*values, greater=quantity != "gamma")
             if test is not None:
                 yield {"policy": name, "against": other, "budget": budget, "of": quantity, "w": test[0], "p": test[1]}
 

@@ -26,7 +26,10 @@ def format_backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[st
         width: Columns of a sentence; the tables need 100.
     """
     low = result["low_quality"]
-    quality = f"{number(low)} of the items are known to be of low quality" if low else "no item is known to be bad"
+    if low:
+        quality = f"{number(low)} of the items are known to be of low quality"
+    else:
+        quality = "no item is known to be bad"
     lines = wrap(
         f"{counted(result['subjects'], 'subject')}, {result['left_out']} left out one at a time, {result['pairs']} "
         f"pairs of an item and a format, a call each; {quality}. Rank correlations with the mean over all formats and "

@@ -242,7 +242,10 @@ def interviews(
 def _policy(maker: Policy | PolicyMaker, train: Array, points: NDArray[Any], count: int, seed: int) -> Policy:
     if isinstance(maker, Policy):
         return replace(maker, budget=count)
-    placed = points if isinstance(maker, AutoJudgerMaker) else None
+    if isinstance(maker, AutoJudgerMaker):
+        placed = points
+    else:
+        placed = None
     return replace(maker(train, placed, count, seed), budget=count)
 
 

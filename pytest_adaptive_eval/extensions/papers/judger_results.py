@@ -52,7 +52,9 @@ class Benchmark:
     @property
     def kind(self) -> str:
         """``random`` or ``paper``, the kind of its splits."""
-        return "random" if self.is_random else "paper"
+        if self.is_random:
+            return "random"
+        return "paper"
 
     def split(self, number: int) -> tuple[Responses, Split]:
         """Return the responses and sides of a split; the paper's is the same for every number."""
@@ -186,7 +188,10 @@ def table_lines(results: Sequence[Result], ties: str, width: int) -> Iterator[st
     for name in dict.fromkeys(result["row"] for result in results):
         own = [result for result in results if result["row"] == name]
         published = ROWS[name].published
-        paper = published[place] if 0 <= place < len(published) else ""
+        if 0 <= place < len(published):
+            paper = published[place]
+        else:
+            paper = ""
         rows.append([name, *_cells(own, ties, is_random=kind == "random"), paper])
     yield ""
     yield from aligned(rows, range(1, len(rows[0])))
@@ -194,7 +199,10 @@ def table_lines(results: Sequence[Result], ties: str, width: int) -> Iterator[st
 
 def _cells(results: Sequence[Result], ties: str, *, is_random: bool) -> Iterator[str]:
     """Yield the figures of one row."""
-    scale = 1.96 * len(results) ** 0.5 if is_random else 1.0
+    if is_random:
+        scale = 1.96 * len(results) ** 0.5
+    else:
+        scale = 1.0
     for values in np.array([result[ties] for result in results]).T:
         yield _with_spread(values, scale, 2)
     yield f"{np.mean([result['top'][-1] for result in results]):.2f}"

@@ -47,9 +47,14 @@ def evolved(scores: Array, count: int, rng: np.random.Generator) -> Ints:
 
     def fitness(subset: Ints) -> float:
         right = filled[:, subset].sum(axis=1)
-        mean = right / count if complete else right / np.maximum(scored[:, subset].sum(axis=1), 1)
+        if complete:
+            mean = right / count
+        else:
+            mean = right / np.maximum(scored[:, subset].sum(axis=1), 1)
         rho = rank_correlation(mean, truth)
-        return -1.0 if np.isnan(rho) else rho
+        if np.isnan(rho):
+            return -1.0
+        return rho
 
     subsets = [rng.choice(n, count, replace=False) for _ in range(POPULATION)]
     best, height = subsets[0], -2.0

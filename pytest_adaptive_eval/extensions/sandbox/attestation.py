@@ -53,7 +53,9 @@ def _identity(status: Mapping[str, list[str]], user: tuple[int, int] | None) -> 
     users = set(map(int, status["Uid"]))
     groups = set(map(int, status["Gid"]))
     if user is None:
-        return ["it runs as root"] if 0 in users else []
+        if 0 in users:
+            return ["it runs as root"]
+        return []
     if users != {user[0]} or groups != {user[1]} or status["Groups"]:
         return [f"it runs as uid {sorted(users)}, gid {sorted(groups)}, groups {status['Groups']}, not as {user}"]
     return []

@@ -188,7 +188,10 @@ def _refusals() -> dict[str, int]:
     for name, operation in operations.items():
         ctypes.set_errno(0)
         try:
-            errors[name] = ctypes.get_errno() if operation() == -1 else 0
+            if operation() == -1:
+                errors[name] = ctypes.get_errno()
+            else:
+                errors[name] = 0
         except OSError as error:
             errors[name] = error.errno or 0
     return errors

@@ -87,7 +87,9 @@ class Cell:
             record = read_run(self.folder / RECORD)
         except AdaptiveEvalError:
             return None
-        return record if record.exit_status in (0, 1) else None
+        if record.exit_status in (0, 1):
+            return record
+        return None
 
 
 class CellInputs(msgspec.Struct):

@@ -67,7 +67,9 @@ def _run(options: argparse.Namespace) -> int:
         _merge(finished, folder / "record.json")
         say([f"record: {folder / 'record.json'}", f"pages: adaptive-eval report --from {folder} --index DIR"])
     passed = len(finished) == len(cells) and all(record.exit_status == 0 for record in finished)
-    return PASSED if passed else NOT_PASSED
+    if passed:
+        return PASSED
+    return NOT_PASSED
 
 
 def _here(cells: Sequence[Cell], gpus: int, options: argparse.Namespace) -> Iterator[tuple[Cell, CellEnd]]:

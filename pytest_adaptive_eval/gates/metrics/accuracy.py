@@ -47,7 +47,9 @@ class Accuracy(Metric[SessionResult]):
 
     def methods(self, kind: str) -> tuple[str, ...]:
         """Return the bets, and the test on questions like the bank's."""
-        return ("draws",) if kind in RANKS else ("draws", LIKE_QUESTIONS)
+        if kind in RANKS:
+            return ("draws",)
+        return "draws", LIKE_QUESTIONS
 
     def check_value(self, condition: Condition) -> None:
         """Refuse an accuracy outside [0, 1] or a margin outside (0, 1)."""

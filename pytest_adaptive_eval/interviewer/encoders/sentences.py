@@ -132,8 +132,13 @@ class SentenceFolderEmbedder:
 def _window(model: Any) -> int | None:
     """Return the number of positions for tokens; RoBERTa reserves a few."""
     limit = getattr(model.config, "max_position_embeddings", None)
-    reserved = model.config.pad_token_id + 1 if "roberta" in str(model.config.model_type) else 0
-    return limit - reserved if isinstance(limit, int) else None
+    if "roberta" in str(model.config.model_type):
+        reserved = model.config.pad_token_id + 1
+    else:
+        reserved = 0
+    if isinstance(limit, int):
+        return limit - int(reserved)
+    return None
 
 
 def _modules(root: Path) -> tuple[Path, Pooling]:

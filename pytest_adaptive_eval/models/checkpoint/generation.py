@@ -147,7 +147,9 @@ class Generator:
     @property
     def cache_name(self) -> str:
         """Name of the model's cache, as an argument and in its output; transformers renamed it in 5.24."""
-        return "cache" if "cache" in self._reads else "past_key_values"
+        if "cache" in self._reads:
+            return "cache"
+        return "past_key_values"
 
     @classmethod
     def load(

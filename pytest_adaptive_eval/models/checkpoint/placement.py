@@ -58,7 +58,9 @@ class Placement(Table, frozen=True):
     def _map_faults(self) -> Iterator[str]:
         if self.device != "auto":
             yield f"device is {self.device!r} beside a device_map; give one of them"
-        devices = self.device_map.values() if isinstance(self.device_map, Mapping) else [self.device_map]
+        devices: list[Any] = [self.device_map]
+        if isinstance(self.device_map, Mapping):
+            devices = list(self.device_map.values())
         named = isinstance(self.device_map, Mapping) and devices and "disk" not in map(str, devices)
         if not named and self.device_map != "auto":
             yield (

@@ -47,7 +47,9 @@ class Prompter:
     @property
     def style(self) -> str:
         """Style of prompts: ``chat`` or ``raw``."""
-        return "chat" if self.template else "raw"
+        if self.template:
+            return "chat"
+        return "raw"
 
     def text(self, item: Item) -> str:
         """Return the prompt of an item.

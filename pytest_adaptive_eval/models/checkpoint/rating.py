@@ -127,7 +127,9 @@ class Rater:
         count = min(map(len, heads)) - 1  # the last token of a head predicts the texts
         for head in others:
             count = common_prefix(first[:count], head)
-        return count if count >= SHARED_TOKENS else 0
+        if count >= SHARED_TOKENS:
+            return count
+        return 0
 
     def _rate_batch(self, batch: Sequence[TokenGroup], shared: int) -> _Rated:
         width = max(len(group.head) for group in batch) + max(len(text) for group in batch for text in group.texts)
@@ -249,7 +251,9 @@ def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
 
 def last_logits(generator: Generator, count: int) -> dict[str, int]:
     """Return the argument that limits logits to the last tokens, if the model supports it."""
-    return {"logits_to_keep": count} if generator.can_keep_logits else {}
+    if generator.can_keep_logits:
+        return {"logits_to_keep": count}
+    return {}
 
 
 def _room_of(cache: Any) -> float:

@@ -218,7 +218,10 @@ def first_token(delivery: Delivery) -> Mapping[str, float] | None:
     for entry in generated.top_logprobs:
         token = entry.token.strip()
         figures = [entry.logprob, table[token]] if token in table else [entry.logprob]
-        table[token] = math.log(math.fsum(map(math.exp, figures))) if len(figures) > 1 else entry.logprob
+        if len(figures) > 1:
+            table[token] = math.log(math.fsum(map(math.exp, figures)))
+        else:
+            table[token] = entry.logprob
     return table
 
 

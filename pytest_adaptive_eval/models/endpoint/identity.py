@@ -86,7 +86,9 @@ class Answerer:
         """Return the fault of the name in a reply, empty if none.  A server that never names a model is trusted."""
         name = data.get("model")
         if name is None or name == "":
-            return "the reply names no model, and earlier ones did" if self._named else ""
+            if self._named:
+                return "the reply names no model, and earlier ones did"
+            return ""
         if not isinstance(name, str):
             return f"the reply's model is {type(name).__name__}, expected a name"
         if name not in self._accepted and not self._is_snapshot(name):

@@ -211,8 +211,9 @@ class EndpointModel(Model):
             if item.likelihood is not None:
                 return self._reader.request(item)
             api = self._endpoint.api
-            question = chat_of_item(item, hashed=True) if api is CHAT else api.question(item)
-            return self._write(item, question, self.cap)
+            if api is CHAT:
+                return self._write(item, chat_of_item(item, hashed=True), self.cap)
+            return self._write(item, api.question(item), self.cap)
         except BankError:
             return super().request(item)
 

@@ -124,5 +124,7 @@ def _with_pictures(chat: Chat, pictures: Sequence[Mapping[str, Any]]) -> Chat:
 
 
 def _parts(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    content = message["content"]
-    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+    content: str | list[Mapping[str, Any]] = message["content"]
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return content

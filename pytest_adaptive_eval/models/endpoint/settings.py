@@ -157,14 +157,13 @@ def read_additions(headers: object, query: object) -> Additions:
 
 def _texts(option: str, mapping: object) -> Mapping[str, str]:
     """Return texts by name; raise ConfigError for anything else."""
-    pairs = mapping.items() if isinstance(mapping, Mapping) else [(None, None)]
-    if not all(isinstance(name, str) and isinstance(value, str) for name, value in pairs):
-        raise ConfigError(
-            f"{option} is not a mapping of texts (and is not shown, since it may hold a key); expected values by "
-            f'name, such as {option} = {{ x-api-version = "2", x-api-key = "$API_KEY" }}, where $API_KEY is '
-            "for the environment variable API_KEY"
-        )
-    return dict(pairs)
+    if isinstance(mapping, Mapping) and all(isinstance(text, str) for pair in mapping.items() for text in pair):
+        return dict(mapping)
+    raise ConfigError(
+        f"{option} is not a mapping of texts (and is not shown, since it may hold a key); expected values by "
+        f'name, such as {option} = {{ x-api-version = "2", x-api-key = "$API_KEY" }}, where $API_KEY is '
+        "for the environment variable API_KEY"
+    )
 
 
 def key_from_environment(variable: str) -> Secret | None:

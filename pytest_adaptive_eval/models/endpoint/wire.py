@@ -254,7 +254,9 @@ class Wire:
                 return None
             starting = last.fault is CallFault.ABSENT or last.delivery.code == 503
             if not starting or self._proxy or self._loop.time() + pause > end:
-                return last.delivery if last.fault is CallFault.FINAL else None
+                if last.fault is CallFault.FINAL:
+                    return last.delivery
+                return None
             if tell is not None:
                 tell(f"waiting up to {seconds:g} s for {self.url} to start: {last.delivery.detail}")
                 tell = None
@@ -436,9 +438,13 @@ class Wire:
             return CallFault.FINAL
         if isinstance(error, httpcore2.ProxyError):
             passing = str(error)[:3].isdigit() and int(str(error)[:3]) in WAITING
-            return CallFault.WAITING if passing else CallFault.FINAL
+            if passing:
+                return CallFault.WAITING
+            return CallFault.FINAL
         refused = any(getattr(link, "errno", None) == errno.ECONNREFUSED for link in _chain(error))
-        return CallFault.ABSENT if refused else CallFault.DOUBTFUL
+        if refused:
+            return CallFault.ABSENT
+        return CallFault.DOUBTFUL
 
     async def _fault(self, response: httpcore2.Response) -> Attempt:
         """Return the meaning of a reply that is not an answer."""

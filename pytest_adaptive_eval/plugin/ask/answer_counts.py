@@ -80,7 +80,10 @@ class ConstantAnswers:
         """Return a sentence if nearly all answers are the same, though others are expected; else empty."""
         counts = self._counts()
         count = counts.total()
-        text, most = counts.most_common(1)[0] if counts else ("", 0)
+        if counts:
+            text, most = counts.most_common(1)[0]
+        else:
+            text, most = "", 0
         if count < FEWEST or most < SHARE * count or not text or len(self._expected()) < 2:
             return ""
         return f"{most} of {count} answers are `{text[:_SHOWN]}`: the subject gives the same answer to every question"

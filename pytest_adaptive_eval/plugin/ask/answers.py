@@ -157,7 +157,9 @@ class Answers:
         """Number of questions that are asked before the session knows their scores: one if the verdict may be near."""
         batch = self.evaluation.policy.batch
         is_near = self.session.decides and self.session.remaining() <= NEAR * batch
-        return 1 if is_near else batch
+        if is_near:
+            return 1
+        return batch
 
     @property
     def ability(self) -> list[float] | None:

@@ -108,7 +108,10 @@ class AskingLoop:
         self.skipped, self.reruns = "", 0
         self.probes = TestProbes(self.evaluation.bank.items, self.evaluation.wrong_answer)
         self.floor: list[tuple[int, float]] = []  #: See `TestProbes.floor`.
-        self.predictions = PredictionRecord() if interview.predictions is None else interview.predictions.source
+        if interview.predictions is None:
+            self.predictions = PredictionRecord()
+        else:
+            self.predictions = interview.predictions.source
         self.unneeded = 0  #: Calls whose answers the interview did not need.
         self._bound = False
         self._hook = node.ihook

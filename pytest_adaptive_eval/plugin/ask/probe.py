@@ -294,4 +294,6 @@ def _run_phase(probe: Probe, phase: Literal["setup", "call", "teardown"], **argu
     run = getattr(hook, f"pytest_runtest_{phase}")
     call = pytest.CallInfo.from_call(lambda: run(item=probe, **arguments), phase, reraise=_OVER)
     hook.pytest_runtest_makereport(item=probe, call=call)
-    return call.excinfo.value if call.excinfo else None
+    if call.excinfo:
+        return call.excinfo.value
+    return None

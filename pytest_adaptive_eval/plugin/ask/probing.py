@@ -116,7 +116,9 @@ class _Again:
     def accepts(self, donor: Donor) -> bool | None:
         """Return whether the test gives wrong replies the score of the model's; None where nobody can say."""
         score = self.score_of(donor.replies, named=donor.source != _INVENTED)
-        return None if score is None else score >= self.score
+        if score is None:
+            return None
+        return score >= self.score
 
 
 class TestProbes:
@@ -367,7 +369,9 @@ class TestProbes:
     def _run_beside(self, again: _Again, asked: ProbedItem, answer: str) -> Probe | None:
         """Run the test of a question on a made-up answer.  Return None where that means nothing."""
         probe = again.run(given_texts(answer), named=asked.named, grade_of_made_up=asked.grade_of_made_up)
-        return None if again.reason else probe
+        if again.reason:
+            return None
+        return probe
 
     def _find_floor(self, item: Item, again: _Again) -> None:
         """Keep the score of an answer to another question."""
@@ -445,7 +449,9 @@ def _varying_score(probe: Probe, partial: Mapping[float, str]) -> float | None:
     """Return the score of a made-up answer that another one, or another grade, may change; else None."""
     score = probe.asked.given
     varies = score is not None and probe.requests.count and (partial or score < 1 or probe.asked.derived)
-    return score if varies else None
+    if varies:
+        return score
+    return None
 
 
 def _fault(probe: Probe, made_up: str, *, named: bool) -> str:

@@ -455,7 +455,9 @@ class QuestionTest(UnrepeatableTest):
     @property
     def _last_reply(self) -> str:
         """Last text of the model; empty where its calls are not seen."""
-        return self.requests.replies[-1][1].text if self.requests.replies else ""
+        if self.requests.replies:
+            return self.requests.replies[-1][1].text
+        return ""
 
     def _ungraded(self, fault: Unscored) -> Response:
         """Return the response to an answer that the model or the grader did not give a score."""

@@ -89,7 +89,10 @@ def _noted(function: Callable[..., Any], log: RequestLog, /, *args: Any, **kwarg
     reply = function(*args, **kwargs)
     seconds = clock.elapsed() - begun
     del log.replies[before:]  # of a model that it asks
-    text = cut_text(reply) if isinstance(reply, str) else ""
+    if isinstance(reply, str):
+        text = cut_text(reply)
+    else:
+        text = ""
     log.replies.append((before + 1, Completion(text, measures={"seconds": seconds})))
     return reply
 

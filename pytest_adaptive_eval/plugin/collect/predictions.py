@@ -67,7 +67,10 @@ class _Choice:
                 self._checkpoint = checkpoint_of(self._state.config, self._node)
             copy = self._copy
             earlier = self._stored(copy) or self._named_run()
-        data = None if earlier is None else earlier.to_json()
+        if earlier is None:
+            data = None
+        else:
+            data = earlier.to_json()
         return json.dumps({"earlier": data, "kept": copy and str(copy), "remarks": self.remarks})
 
     @property

@@ -168,7 +168,9 @@ class EvalFile(pytest.Module):
         if named is None and written is not None and (settings.model is None or spec.name in self._compared):
             return self.own_model(spec, written, spec.base, spec.table.model_options, self)
         model = named or settings.model
-        options = {} if model is None else spec.model_options(model, self.config.invocation_params.dir, settings.root)
+        options: Mapping[str, Any] = {}
+        if model is not None:
+            options = spec.model_options(model, self.config.invocation_params.dir, settings.root)
         if model is None or not (named or options):
             return None
         return self.own_model(spec, model, settings.root, {**options, **settings.model_options}, self)

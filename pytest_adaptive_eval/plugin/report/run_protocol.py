@@ -171,7 +171,9 @@ class ReportHooks:
         if isinstance(item, QuestionTest):
             if item.interview is None:
                 return {"question_of": ""}
-            return {} if report.passed else {"question_of": item.interview.nodeid}
+            if report.passed:
+                return {}
+            return {"question_of": item.interview.nodeid}
         if report.when != "call" and (report.when != "setup" or report.passed):
             return {}
         if isinstance(item, EvaluationTest) and item.record is not None:

@@ -53,7 +53,9 @@ def test_a_model_that_cannot_be_asked_so_is_an_error_with_what_to_write(
     result = lab.run()
     assert result.ret == status
     result.stdout.fnmatch_lines([error])
-    assert result.stdout.str().count("1 of the answers failed") <= 2
+    # in the report of the evaluation and in its row; pytest's summary has it where the terminal is wide enough
+    report, _, _ = result.stdout.str().partition("short test summary info")
+    assert report.count("1 of the answers failed") <= 2
 
 
 GATE = (

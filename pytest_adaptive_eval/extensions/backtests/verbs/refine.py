@@ -86,7 +86,9 @@ def _refine(options: argparse.Namespace) -> int:
         keep = set(result.kept_items)
         lines.append(_write_items(options.output, [item for item in items if item.id in keep]))
     say(lines)
-    return PASSED if result.kept_items else NOT_PASSED
+    if result.kept_items:
+        return PASSED
+    return NOT_PASSED
 
 
 def _check_texts(path: Path, texts: set[str], names: Sequence[str], low: Bools) -> None:

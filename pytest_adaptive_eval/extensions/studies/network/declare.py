@@ -178,7 +178,9 @@ def _check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
 
 def _or_default(written: T | None, default: T) -> T:
     """Return what was written, else the default."""
-    return default if written is None else written
+    if written is None:
+        return default
+    return written
 
 
 @dataclass(slots=True)

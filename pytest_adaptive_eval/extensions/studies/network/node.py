@@ -432,7 +432,9 @@ class NodeInterview:
 
     def _passed_on(self, answer: Completion) -> str:
         """Return what others read of an answer."""
-        return "(no answer)" if answer.unread else answer.text
+        if answer.unread:
+            return "(no answer)"
+        return answer.text
 
     def _response(self, item: Item, completion: Completion) -> Response:
         response = completion.response(item)
