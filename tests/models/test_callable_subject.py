@@ -40,7 +40,7 @@ def test_prompt_and_messages_are_passed_on():
 @pytest.mark.parametrize("content", [None, "", [], [{"type": "thinking", "thinking": "hm"}]])
 def test_a_message_without_a_text_is_an_empty_answer(content):
     for reply in (SimpleNamespace(content=content), {"choices": [{"message": {"content": content}}]}):
-        (answered,) = CallableModel(lambda _, reply=reply: reply, "mine").answer([ITEM])
+        (answered,) = CallableModel({"hello?": reply}.get, "mine").answer([ITEM])
         assert (answered.status, answered.text) == (Status.EMPTY, "")
 
 

@@ -706,7 +706,7 @@ def test_answers_of_a_server_serve_other_runs_only_with_a_stated_identity(
     assert bool(subject.no_reuse) == bool(reason)
     subject._endpoint.answerer._environment["decoding fields refused"] = ["top_k"]
     assert bool(subject.no_reuse) == bool(reason)
-    subject._endpoint.answerer._environment["system_fingerprint"] = ["a", "b"]
+    subject._endpoint.answerer.several_deployments = True
     assert subject.no_reuse
     subject.close()
 

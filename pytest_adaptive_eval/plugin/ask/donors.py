@@ -73,11 +73,8 @@ class Donors:
     def with_other_key(self, item: Item, texts: Sequence[str]) -> Item | None:
         """Return the question of an item with another key, for which the texts are wrong too; None without one."""
         for other in self._keys.values():
-            key, others = other.answer, other.others
-            if item.answer in item.choices:
-                key = next((choice for choice in item.choices if choice not in item.answers), key)
-                others = ()
-            changed = replace(item, id=f"{item.id}{APART}", answer=key, others=others, meta=other.meta)
+            apart = f"{item.id}{APART}"
+            changed = replace(item, id=apart, answer=other.answer, others=other.others, meta=other.meta)
             if changed.answers != item.answers and refuses(changed, texts):
                 return changed
         return None

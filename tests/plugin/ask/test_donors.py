@@ -122,13 +122,6 @@ def test_the_question_of_an_item_gets_the_key_of_another_one() -> None:
     assert Donors(items[:1]).with_other_key(items[0], ["It follows 0."]) is None
 
 
-def test_the_other_key_is_another_choice_where_keys_are_choices() -> None:
-    item = Item("a", "Which?", "flint", choices=("flint", "slate"))
-    changed = Donors([item]).with_other_key(item, ["chalk"])
-    assert changed is not None
-    assert changed.answers == ("slate",)
-
-
 def test_two_keys_suffice_on_a_bank_of_two() -> None:
     items = [Item(str(n), "?", key) for n, key in enumerate(["yes", "no", "yes"])]
     common = CommonAnswers(items)
