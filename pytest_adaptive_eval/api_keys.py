@@ -21,6 +21,9 @@ SHORTEST = 4
 #: Loggers that write headers and bodies if all messages are logged.
 LOGGERS = tuple(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks"))
 
+#: An address at the begin of an option's or a setting's value, and the parts of it that may be secret.
+_ADDRESS = re.compile(r"""(?:^|["'=,])(?:\w+:)?\w+://[^\s"',]+""", re.MULTILINE)
+_IN_ADDRESS = re.compile(r"(?<=:)[^/@:]+(?=@)|(?<=[?&])[^=&#]+=[^&#]+")
 _URL_SAFE = str.maketrans("+/", "-_")
 
 
@@ -76,6 +79,13 @@ def hide_from_now_on(key: str) -> None:
     """Hide a key in everything that this process shows: the key, its first `PREFIX` characters, and both encoded."""
     if len(key) >= SHORTEST:
         _KEYS.add(key)
+
+
+def hide_addresses(text: str) -> None:
+    """Hide passwords and query fields of the addresses in options or settings from now on."""
+    for address in _ADDRESS.findall(text):
+        for secret in _IN_ADDRESS.findall(address):
+            hide_from_now_on(secret)
 
 
 def without_keys(text: str) -> str:

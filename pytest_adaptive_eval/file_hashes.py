@@ -51,7 +51,7 @@ class FileHashes:
             stored = ""
         if re.fullmatch("[0-9a-f]{64}", stored):
             return stored
-        with open_regular(path) as stream:
+        with open_regular(path, pointer=True) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         self.entries[str(path)] = {"stamp": stamp, "sha256": digest}
         self.changed = True

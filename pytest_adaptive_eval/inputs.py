@@ -28,6 +28,10 @@ _NOT_FOLLOWING = getattr(os, "O_NOFOLLOW", 0)
 #: Files that pytest runs or takes settings from.
 _OF_PYTEST = re.compile(r"conftest\.py|__init__\.py|test_.*\.py|.*_test\.py|\.?pytest\.(ini|toml)|tox\.ini")
 
+#: Begin of a Git LFS pointer, and what to do about one.
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_IS_POINTER = "it is a Git LFS pointer in place of the file, expected its content: fetch it with git lfs pull"
+
 _KINDS = {
     stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",
@@ -50,15 +54,16 @@ def reading(path: StrPath, error_class: type[Exception]) -> Iterator[None]:
         ) from error
 
 
-def open_regular(path: StrPath, *, follow: bool = True) -> io.BufferedReader:
+def open_regular(path: StrPath, *, follow: bool = True, pointer: bool = False) -> io.BufferedReader:
     """Open a regular file for reading bytes.
 
     Args:
         follow: Whether `path` may be a symbolic link to a regular file.
+        pointer: Whether it may be a Git LFS pointer.
 
     Raises:
         OSError: The file is missing, cannot be read, or is something else: a folder, a named pipe, a socket, a
-            device, or a symbolic link that may not be followed.
+            device, a Git LFS pointer, or a symbolic link that may not be followed.
     """
 
     def opener(name: str, flags: int) -> int:
@@ -75,7 +80,9 @@ def open_regular(path: StrPath, *, follow: bool = True) -> io.BufferedReader:
         _check_regular(Path(path).stat(follow_symlinks=follow).st_mode, path)
         file = open(path, "rb", opener=opener)  # noqa: SIM115 -- the caller closes it
         try:
-            file.peek(1)  # what cannot be read is an error of opening, which has the path
+            begin = file.peek(len(_POINTER))  # what cannot be read is an error of opening, which has the path
+            if begin.startswith(_POINTER) and not pointer:
+                raise OSError(errno.EINVAL, _IS_POINTER)
         except OSError as error:
             file.close()
             raise OSError(error.errno, error.strerror, os.fspath(path)) from error

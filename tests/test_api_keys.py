@@ -13,7 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval import api_keys
-from pytest_adaptive_eval.api_keys import HIDDEN, LOGGERS, PREFIX, Secret, hide_from_now_on, without_keys
+from pytest_adaptive_eval.api_keys import (
+    HIDDEN,
+    LOGGERS,
+    PREFIX,
+    Secret,
+    hide_addresses,
+    hide_from_now_on,
+    without_keys,
+)
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, guard
 
@@ -67,6 +75,26 @@ def test_words_of_a_key_are_shown(key: str) -> None:
     for text in ("development", "local", "It is TOPSECRET.", "123456", "sk", ""):
         assert without_keys(text) == text
     assert without_keys(f"the key is {key}.") == f"the key is {HIDDEN}."
+
+
+@pytest.mark.parametrize(
+    ("option", "shown"),
+    [
+        ("https://host/run.json?sig=Ab%2F12345&t=1", "https:/host/run.json?[key]&t=1"),
+        ("--adaptive-eval-baseline=https://host/run.json?sig=Ab%2F12345&t=1", "https:/host/run.json?[key]&t=1"),
+        ('bank = "replay:https://host/run.json?sig=Ab%2F12345&t=1#m"', "https:/host/run.json?[key]&t=1"),
+        ("http://user:Ab%2F12345@host/run.json", "a run of user:[key]@host"),
+    ],
+)
+def test_what_may_be_secret_in_an_address_is_hidden(option: str, shown: str) -> None:
+    hide_addresses(f"-q\n{option}")
+    as_path = "https:/host/run.json?sig=Ab%2F12345&t=1" if "sig" in option else "a run of user:Ab%2F12345@host"
+    assert without_keys(as_path) == shown
+
+
+def test_addresses_within_texts_are_shown() -> None:
+    hide_addresses('system = "Read https://host/page?name=long-value first."')
+    assert without_keys("page?name=long-value") == "page?name=long-value"
 
 
 def test_a_placeholder_is_shown() -> None:

@@ -131,6 +131,16 @@ def test_a_path_that_no_file_can_have_is_an_error_of_files(path: str, tmp_path: 
     assert find_input(path, [tmp_path]) is None
 
 
+def test_a_git_lfs_pointer_is_refused_where_its_content_is_wanted(tmp_path: Path) -> None:
+    pointer = tmp_path / "items.jsonl"
+    pointer.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n")
+    with pytest.raises(OSError, match="Git LFS pointer in place of the file") as raised:
+        open_regular(pointer)
+    assert raised.value.filename == str(pointer)
+    with open_regular(pointer, pointer=True) as file:
+        assert file.read(7) == b"version"
+
+
 def test_text_is_decoded_and_unpacked_with_its_line_ends(tmp_path: Path) -> None:
     import gzip
 

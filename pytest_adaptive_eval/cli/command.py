@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from pytest_adaptive_eval import __version__
+from pytest_adaptive_eval.api_keys import hide_addresses
 from pytest_adaptive_eval.cli.options import INTERRUPTED, NOT_PASSED, USAGE
 from pytest_adaptive_eval.cli.parser import PrintCompletion, VerbParser
 from pytest_adaptive_eval.cli.screen import open_streams, put, screen
@@ -35,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     open_streams()
     screen.start()
     arguments = sys.argv[1:] if arguments is None else arguments
+    hide_addresses("\n".join(arguments))
     try:
         refuse_gone(arguments)
         parser = command_parser()

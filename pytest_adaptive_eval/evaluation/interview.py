@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,7 +20,7 @@ from pytest_adaptive_eval.cat.selectors import SELECTORS, Random
 from pytest_adaptive_eval.cat.stopping import repeats
 from pytest_adaptive_eval.claims.earlier import EarlierAnswers
 from pytest_adaptive_eval.claims.paired import Baseline
-from pytest_adaptive_eval.errors import BankError, BaselineError, ConfigError
+from pytest_adaptive_eval.errors import AdaptiveEvalWarning, BankError, BaselineError, ConfigError
 from pytest_adaptive_eval.evaluation.evaluation import Evaluation, GatePlan, Runner
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Settings
 from pytest_adaptive_eval.evaluation.spending import Spending, spending_of
@@ -606,11 +607,20 @@ class _Assembly(NamedTuple):
         presentation = presentation_of(self.spec.table, read)
         if presentation is None or bank.report.get("textless"):
             return presented(bank, None)
+        hidden = []
         try:
             for item in bank.items:
                 presentation.check(item)
+                if presentation.hides_choices(item):
+                    hidden.append(item.id)
         except BankError as error:
             raise BankError(f"{path}: {error}") from None
+        if hidden:
+            message = (
+                f"{path}: the template shows no choices of {counted(len(hidden), 'item')}, such as {hidden[0]!r}: add "
+                "{choices} to it, or meta.choices_shown = false to items whose choices are not asked"
+            )
+            warnings.warn(AdaptiveEvalWarning(message), stacklevel=2)
         return presented(bank, presentation)
 
     def _read(self, path: Path) -> ItemBank:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pytest_adaptive_eval.api_keys import hide_addresses
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.lines import Lines, at_key, read_lines
 from pytest_adaptive_eval.evaluation.spec import EvalSpec, Loaders, evaluation_kinds
@@ -178,6 +179,7 @@ def parse_toml(path: Path) -> tuple[str, dict[str, Any]]:
         content = read_regular(path)
     try:
         text = content.decode("utf-8-sig").replace("\r\n", "\n")
+        hide_addresses(text)
         return text, tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, or of a number with thousands of digits
         raise ConfigError(f"{path}: not readable as TOML: {error}; correct the file") from None

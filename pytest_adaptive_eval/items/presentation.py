@@ -205,6 +205,13 @@ class Presentation:
         if presented.continuations and presented.custom is None and not any(map(presented.grade, presented.choices)):
             raise BankError(f"item {item.id!r}: none of its choices is graded as right; correct its answer")
 
+    def hides_choices(self, item: Item) -> bool:
+        """Return whether a template of one's own leaves out choices that the prompt lacks."""
+        if self._lists_choices or self.likelihood is not None:
+            return False
+        asked = self.present(item)
+        return with_choices(asked) is not asked
+
     @property
     def _lists_choices(self) -> bool:
         """Whether choices come after a prompt that lacks them; likelihoods and templates say otherwise."""

@@ -237,22 +237,30 @@ def _written(argument: Any) -> str:
     return json.dumps(argument, default=str)
 
 
+_MISSING = object()  #: In place of a content that a reply does not have.
+
+
 def _text(reply: Any) -> str:
-    """Return the text in a reply; raise TypeError where there is none."""
+    """Return the text in a reply, empty where a message has none; raise TypeError for other replies."""
     if isinstance(reply, str):
         return reply
     if choices := _field(reply, "choices"):
         reply = _field(choices[0], "message")
-    content = _field(reply, "content")
+    content = _field(reply, "content", _MISSING)
+    if content is None:
+        return ""
     if isinstance(content, str):
         return content
+    if isinstance(content, list):
+        parts = [part if isinstance(part, str) else _field(part, "text") for part in content]
+        return "".join(part for part in parts if isinstance(part, str))
     raise TypeError(
         f"the callable returned {type(reply).__name__}, expected a text, or an object with content or "
         "choices[0].message.content"
     )
 
 
-def _field(value: Any, name: str) -> Any:
+def _field(value: Any, name: str, default: Any = None) -> Any:
     if isinstance(value, Mapping):
-        return value.get(name)
-    return getattr(value, name, None)
+        return value.get(name, default)
+    return getattr(value, name, default)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pytest_adaptive_eval.api_keys import hide_addresses
 from pytest_adaptive_eval.errors import ConfigError, UsageError
 from pytest_adaptive_eval.evaluation import Settings
 from pytest_adaptive_eval.inputs import ANSWERS_FILE, DRIFT_ACTIONS
@@ -152,6 +153,8 @@ def activate(config: pytest.Config) -> None:
             "Python was started with -O or PYTHONOPTIMIZE and drops assertions, by which answers are judged right or "
             "wrong: run without"
         )
+    named = (*config.invocation_params.args, config.getini("adaptive_eval_baseline"))
+    hide_addresses("\n".join(map(str, named)))
     try:
         settings = _settings_of(config)
         check_outputs(config, settings)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +113,16 @@ def _idle_threads_asleep() -> Iterator[None]:
         yield
     finally:
         del os.environ[name]
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
+    """Keep the exit status of a run that did not pass where another plugin returns 0."""
+    code = yield
+    recorder = config.pluginmanager.get_plugin("adaptive-eval-recorder")
+    if code or recorder is None:
+        return code
+    return recorder.run.exit_status or code
 
 
 @pytest.hookimpl(optionalhook=True)

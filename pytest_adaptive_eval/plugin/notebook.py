@@ -7,6 +7,7 @@ import html
 import importlib.util
 import io
 import json
+import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -79,7 +80,7 @@ def model():
 def interview(
     bank: str | Path,
     model: str | Model | Callable[[str], Any],
-    gates: Iterable[Mapping[str, Any]] = (),
+    gates: Iterable[Mapping[str, Any]] | Mapping[str, Any] = (),
     *,
     folder: str | Path = ".adaptive-eval",
     **settings: Any,
@@ -90,7 +91,7 @@ def interview(
         bank: Path of a bank or of questions.
         model: Model by its name, as ``--adaptive-eval-model`` takes it, a `Model`, or a function of the prompt, which
             is asked again each time.
-        gates: Settings of each gate, as in ``[[eval.gate]]``.
+        gates: Settings of each gate, or of the only one, as in ``[[eval.gate]]``.
         folder: Folder of records and journals.
         **settings: Further settings, as in ``[[eval]]``.
 
@@ -108,9 +109,13 @@ def interview(
             stack.callback(GIVEN.pop, name)
             (project / "conftest.py").write_text(CONFTEST.format(name=name), "utf-8")
         lines = ["[[eval]]", *_lines(table)]
-        for gate in gates:
+        for gate in [gates] if isinstance(gates, Mapping) else gates:
             lines += ["[[eval.gate]]", *_lines(gate)]
-        (project / "interview.eval.toml").write_text("\n".join(lines) + "\n", "utf-8")
+        try:
+            (project / "interview.eval.toml").write_text("\n".join(lines) + "\n", "utf-8")
+        except UnicodeEncodeError as error:
+            half = error.object[error.start]
+            raise ConfigError(f"a setting holds {half!r}, half of a character, expected text: remove it") from None
         (project / "pytest.ini").write_text("[pytest]\n", "utf-8")
         record = project / "record.json"
         page = project / "report.html"
@@ -163,4 +168,14 @@ def _toml(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
     # texts are escaped alike, but for characters beyond the basic plane, and for the control character 127
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(value, ensure_ascii=False, default=_plain).replace("\x7f", "\\u007f")
+
+
+def _plain(value: Any) -> Any:
+    """Return a path, or a number or an array of numpy, as JSON has it."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    kind = type(value).__name__
+    raise ConfigError(f"a setting is {value!r:.80}, a {kind}, expected a text, number, truth value, list or mapping")

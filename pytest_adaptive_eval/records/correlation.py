@@ -53,12 +53,19 @@ def measures(evaluations: Iterable[EvaluationRecord]) -> list[Measure]:
 
     A ladder has its area; any other interview its accuracy, by the draws or else the bank's projection. A panel has a
     score of each member, and a network its interviewee's energy and the area of each node. If the bank, levels or
-    settings of an evaluation changed, the newest ones count.
+    settings of an evaluation changed, the newest ones count. Models side by side are subjects of one evaluation.
     """
     by_quantity: dict[tuple[str, str, str], dict[str, float]] = {}
     newest: dict[str, str] = {}
+    evaluations = list(evaluations)
+    variants: dict[tuple[str, str], set[str]] = {}
+    for evaluation in evaluations:
+        variants.setdefault((evaluation.group, evaluation.subject.name), set()).add(evaluation.variant)
+    of_prompts = {group for (group, _), names in variants.items() if len(names) > 1}
     for evaluation in evaluations:
         name = evaluation.evaluation_name
+        if evaluation.group not in ("", *of_prompts):
+            name = evaluation.group  # models side by side, whose names hold the model
         for metric, subject, value in () if evaluation.void else _values(evaluation):
             newest[name] = population(evaluation)
             by_quantity.setdefault((name, newest[name], metric), {})[subject] = value

@@ -11,7 +11,7 @@ from pytest_adaptive_eval.cli.bank_faults import warnings
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.likelihood import ChoiceLikelihood
-from pytest_adaptive_eval.items.presentation import Example, Presentation, presented, with_choices
+from pytest_adaptive_eval.items.presentation import PLAIN, Example, Presentation, presented, with_choices
 
 STONES = ("flint", "slate", "chalk")
 LISTED = "\n\nA. flint\nB. slate\nC. chalk"
@@ -80,6 +80,22 @@ def test_examples_list_their_choices_as_questions_do_and_a_template_decides_itse
     assert plain == f"Which wood?\n\nA. oak\nB. ash\nash\n\nWhich stone?{LISTED}"
     own = Presentation("Q: {prompt}\nA:", examples).present(item).prompt
     assert own == "Q: Which stone?\nA:"
+
+
+@pytest.mark.parametrize(
+    ("template", "prompt", "more", "hidden"),
+    [
+        ("Q: {prompt}\nA:", "Which stone?", {}, True),
+        ("Q: {prompt}\n{choices}\nA:", "Which stone?", {}, False),
+        ("Q: {prompt}\nA:", "Flint, slate or chalk?", {}, False),
+        ("Q: {prompt}\nA:", "Which stone?", {"meta": {"choices_shown": False}}, False),
+        (PLAIN, "Which stone?", {}, False),
+    ],
+)
+def test_a_template_that_leaves_choices_out_is_seen(template, prompt, more, hidden):
+    item = Item("q", prompt, answer="A", grader="choice", choices=STONES, **more)
+    assert Presentation(template).hides_choices(item) is hidden
+    assert not Presentation(template, likelihood=ChoiceLikelihood()).hides_choices(item)
 
 
 @pytest.mark.parametrize(

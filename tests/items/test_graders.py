@@ -256,3 +256,18 @@ def test_a_text_tells_choices_apart_by_its_strictest_form(
 def test_json_with_single_quotes_or_a_comma_at_its_end_is_read(text: str) -> None:
     assert grade("json", "5", text) == 1
     assert grade("json", "6", text) == 0
+
+
+@pytest.mark.parametrize("key", ["stone", "flint", "chalk"])
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("Which lies in tray 3? Options: stone, flint, chalk", False),
+        ("Options: stone, flint, chalk", False),
+        ("In tray 3 lies {key}.", True),
+        ("{key}", True),
+    ],
+)
+def test_a_repeated_list_of_options_states_none_of_them(text: str, right: bool, key: str) -> None:
+    item = Item("q", "Which lies in tray 3? Options: stone, flint, chalk", key)
+    assert item.grade(text.format(key=key)) == right

@@ -18,11 +18,12 @@ ITEM = Item(id="a", prompt="hello?", answer="hello?")
     [
         "hello?",
         SimpleNamespace(content="hello?"),
+        SimpleNamespace(content=[{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "hello"}, "?"]),
         {"content": "hello?"},
         SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content="hello?"))]),
         {"choices": [{"message": {"content": "hello?"}}]},
     ],
-    ids=["text", "langchain", "message", "litellm", "json"],
+    ids=["text", "langchain", "parts", "message", "litellm", "json"],
 )
 def test_replies_of_several_libraries_are_read(reply):
     assert CallableModel(lambda _: reply, "mine").score(ITEM) == 1.0
@@ -34,6 +35,19 @@ def test_prompt_and_messages_are_passed_on():
     CallableModel(asked.append, "mine").answer([ITEM, Item(id="b", messages=(turn,), answer="x")])
     CallableModel(asked.append, "mine", messages=True).answer([ITEM])
     assert asked == ["hello?", [turn], [turn]]
+
+
+@pytest.mark.parametrize("content", [None, "", [], [{"type": "thinking", "thinking": "hm"}]])
+def test_a_message_without_a_text_is_an_empty_answer(content):
+    for reply in (SimpleNamespace(content=content), {"choices": [{"message": {"content": content}}]}):
+        (answered,) = CallableModel({"hello?": reply}.get, "mine").answer([ITEM])
+        assert (answered.status, answered.text) == (Status.EMPTY, "")
+
+
+@pytest.mark.parametrize("reply", [None, 7, b"text", {"text": "a"}, {"choices": []}, ["a"]])
+def test_what_is_no_message_is_a_fault(reply):
+    (answered,) = CallableModel(lambda _: reply, "mine").answer([ITEM])
+    assert answered.status is Status.ERROR
 
 
 def test_exceptions_and_other_replies_are_faults_and_blank_ones_empty():

@@ -552,10 +552,18 @@ def test_a_schema_is_sent_and_left_out_where_it_is_refused() -> None:
         agent.close()
 
 
-def test_the_cap_is_sent_as_the_server_asks_for_it() -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
+        "Unrecognized request argument supplied: max_tokens",
+        "body.max_tokens: Extra inputs are not permitted",
+    ],
+)
+def test_the_cap_is_sent_as_the_server_asks_for_it(words: str) -> None:
     def strict(connection: socket.socket, request: Request) -> None:
         if "max_tokens" in request.body:
-            says(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")(connection, request)
+            says(400, words)(connection, request)
         else:
             send(connection, completion("Paris"))
 
@@ -687,6 +695,7 @@ def test_no_likelihoods_of_any_kind_are_a_fault_of_ours(token: Any, figure: Any,
         ({"revision": "step-9", "accept_models": ["one", "two"]}, "several models may answer"),
         ({"revision": "step-9", "temperature": 0.7}, "decoding samples"),
         ({"revision": "step-9", "accept_models": ["one"]}, ""),
+        ({"revision": "step-9", "headers": {"x-team": "a"}, "query": {"version": "2"}}, ""),
     ],
 )
 def test_answers_of_a_server_serve_other_runs_only_with_a_stated_identity(
@@ -695,9 +704,42 @@ def test_answers_of_a_server_serve_other_runs_only_with_a_stated_identity(
     subject = EndpointModel.load(server.url, MODEL, **options)
     assert subject.no_reuse.startswith(reason)
     assert bool(subject.no_reuse) == bool(reason)
-    subject._endpoint.answerer._environment["system_fingerprint"] = ["a", "b"]
+    subject._endpoint.answerer._environment["decoding fields refused"] = ["top_k"]
+    assert bool(subject.no_reuse) == bool(reason)
+    subject._endpoint.answerer.several_deployments = True
     assert subject.no_reuse
     subject.close()
+
+
+def test_a_server_that_takes_neither_the_cap_nor_the_temperature_names_the_temperature() -> None:
+    def handle(connection, request):
+        for name in ("max_tokens", "temperature"):
+            if name in request.body:
+                return says(400, f"Unknown parameter: '{name}'.")(connection, request)
+        return send(connection, completion("Paris"))
+
+    with serving(handle=handle) as running:
+        with pytest.raises(ConfigError, match=r'leave it to the server by omit = \["temperature"\]'):
+            EndpointModel.load(running.url, MODEL, retries=0)
+        subject = EndpointModel.load(running.url, MODEL, retries=0, omit=["temperature"])
+        assert subject.generate("Capital of France?") == "Paris"
+        subject.close()
+
+
+def test_a_refusal_that_names_the_cap_for_another_reason_keeps_its_field() -> None:
+    def handle(connection, request):
+        if "max_completion_tokens" in request.body:
+            says(400, "Unknown field: max_completion_tokens")(connection, request)
+        elif request.body["max_tokens"] == 1:
+            says(400, "max_tokens has to leave room for one word")(connection, request)
+        else:
+            send(connection, completion("Paris"))
+
+    with serving(handle=handle) as running:
+        subject = EndpointModel.load(running.url, MODEL, retries=0, max_tokens=7)
+        assert subject.generate("Capital of France?") == "Paris"
+        assert running.chats[-1].body["max_tokens"] == 7
+        subject.close()
 
 
 def test_a_server_that_asks_for_the_other_cap_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -716,7 +758,7 @@ def test_a_server_that_asks_for_the_other_cap_is_told_once(caplog: pytest.LogCap
 
 def _least(words: str):
     def handle(connection, request):
-        if request.body["max_tokens"] < 16:
+        if request.body.get("max_tokens", request.body.get("max_completion_tokens")) < 16:
             says(400, f"Invalid 'max_tokens': {words}")(connection, request)
         else:
             send(connection, completion())

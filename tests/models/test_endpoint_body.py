@@ -108,3 +108,12 @@ def test_the_connection_is_told_the_bytes_of_a_body_as_they_were_sent(encoding: 
 
 def test_a_character_beyond_ascii_is_read_as_it_is() -> None:
     assert read(json.dumps({"a": "é \\ ü"}, ensure_ascii=False).encode()) == {"a": "é \\ ü"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [("text/html", b"<b>sign in</b>"), ("text/plain", b"sign in"), ("application/json", b'["sign in"]')],
+)
+def test_a_reply_that_holds_no_object_is_shown(kind: str, body: bytes) -> None:
+    with pytest.raises(RefusedReply, match=r"it says .*sign in"):
+        read(body, {"content-type": kind})

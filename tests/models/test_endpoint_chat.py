@@ -113,6 +113,11 @@ def test_a_tool_call_is_no_answer_where_none_was_offered(message: dict[str, Any]
         ),
         ([{"type": "thinking", "thinking": "red?", "signature": "x"}, {"type": "text", "text": "a"}], "a", "red?"),
         ([{"type": "reasoning", "text": "red?"}, {"type": "text", "text": "a"}], "a", "red?"),
+        ([{"type": "redacted_thinking", "data": "x"}, {"type": "text", "text": "a"}], "a", ""),
+        ([{"type": "text", "text": {"value": "a", "annotations": []}}], "a", ""),
+        ([{"text": "a"}], "a", ""),
+        (["bl", "ue"], "blue", ""),
+        ({"type": "text", "text": "a"}, "a", ""),
     ],
 )
 def test_a_content_in_parts_is_read(content: Any, text: str, thinking: str) -> None:
@@ -120,7 +125,18 @@ def test_a_content_in_parts_is_read(content: Any, text: str, thinking: str) -> N
     assert (reply.status, reply.text, reply.reasoning) == (Status.OK, text, thinking)
 
 
-@pytest.mark.parametrize("content", [[{"type": "image_url"}], [{"text": "blue"}], ["blue"], {"type": "text"}, [None]])
+def test_parts_that_are_not_text_are_noted_beside_a_text() -> None:
+    reply = read(choice(message={"content": [{"type": "image_url"}, {"type": "text", "text": "blue"}]}))
+    assert (reply.status, reply.text) == (Status.OK, "blue")
+    assert "a part of the content is of type 'image_url'" in reply.detail
+
+
+def test_a_refusal_in_parts_is_a_refusal() -> None:
+    reply = read(choice(message={"content": [{"type": "refusal", "refusal": "I may not."}]}))
+    assert (reply.status, reply.detail) == (Status.REFUSED, "the model refused: 'I may not.'")
+
+
+@pytest.mark.parametrize("content", [[{"type": "image_url"}], {"type": "image_url"}, [None], 7])
 def test_a_content_of_other_parts_is_no_answer(content: Any) -> None:
     assert read(choice(message={"role": "assistant", "content": content})).status is Status.ERROR
     assert probabilities(choice(message={"role": "assistant", "content": content})) is None
@@ -131,7 +147,9 @@ def test_a_content_of_other_parts_is_no_answer(content: Any) -> None:
     [
         *((word, Status.OK) for word in ("stop", "STOP", "eos", "eos_token", "end_turn", "stop_sequence")),
         *((word, Status.OK) for word in ("", None, "another word")),
-        *((word, Status.TRUNCATED) for word in ("length", "max_tokens", "MAX_TOKENS", "MAX_OUTPUT_TOKENS")),
+        *((word, Status.TRUNCATED) for word in ("length", "MAX_TOKENS", "MAX_OUTPUT_TOKENS", "token_limit")),
+        ("FINISH_REASON_MAX_TOKENS", Status.TRUNCATED),
+        *((word, Status.REFUSED) for word in ("content_filter", "SAFETY", "FINISH_REASON_SAFETY", "refusal")),
         *((word, Status.ERROR) for word in ("error", "abort", 1)),
     ],
 )
@@ -142,6 +160,12 @@ def test_an_answer_ends_in_the_words_of_several_servers(finish: Any, status: Sta
 def test_an_unknown_end_is_kept_as_the_detail() -> None:
     assert read(choice(finish_reason="another word")).detail == "finish_reason is 'another word', taken as 'stop'"
     assert read(choice(finish_reason="abort")).detail.endswith("'abort': the server did not finish the answer")
+
+
+def test_an_unknown_end_without_an_answer_is_not_an_empty_answer() -> None:
+    reply = read(choice(message={"content": ""}, finish_reason="another word"))
+    assert reply.status is Status.ERROR
+    assert reply.detail.endswith("finish_reason is 'another word', and there is no answer")
 
 
 def test_an_error_in_a_choice_is_told() -> None:

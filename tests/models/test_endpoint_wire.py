@@ -580,6 +580,29 @@ def test_tls_is_verified(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
+    "reply",
+    [
+        {"detail": "quota used up"},
+        {"object": "error", "message": "quota used up", "code": 42901},
+        {"base_resp": {"status_code": 1008, "status_msg": "quota used up"}, "choices": None},
+        {"errors": [{"message": "quota used up"}]},
+        {"success": False, "msg": "quota used up"},
+        {"error": {"error": {"message": "quota used up"}}, "choices": []},
+    ],
+)
+def test_a_reply_without_choices_is_shown(reply: dict[str, object]) -> None:
+    def handle(connection, request):
+        send(connection, reply)
+
+    with serving(handle=handle) as server:
+        wire = Wire(server.url, timeout=5.0, backoff=0.01)
+        (delivery,) = wire.post(CHAT, [body()])
+        wire.close()
+    assert delivery.status is Status.ERROR
+    assert "quota used up" in delivery.detail
+
+
+@pytest.mark.parametrize(
     ("error", "tries"),
     [
         ({"message": "slow down", "code": "rate_limit_exceeded"}, 2),

@@ -312,7 +312,7 @@ def test_a_gguf_file_a_pointer_and_a_byte_order_mark_are_named(folder: Path) -> 
     (folder / "config.json").write_bytes(b"\xef\xbb\xbf" + config)
     refused(folder, "config.json is not a JSON object", "BOM")
     (folder / "config.json").write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n")
-    refused(folder, "config.json is not a JSON object", "git lfs pull")
+    refused(folder, "config.json", "Git LFS pointer", "git lfs pull")
 
 
 @pytest.mark.parametrize("length", [10**18, 400])

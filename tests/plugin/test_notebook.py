@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pytest_adaptive_eval.errors import ConfigError
@@ -102,3 +103,16 @@ def test_texts_of_settings_may_have_any_character(questions: Path, text: str) ->
 def test_a_setting_of_none_is_one_that_is_not_given(questions: Path) -> None:
     result = interview(questions, answer, gates=[{"at_least": 0.4, "confidence": None}], budget=None, selector=None)
     assert result.gates[0].verdict.outcome == "PASS"
+
+
+def test_settings_may_be_numbers_of_numpy_and_paths(questions: Path) -> None:
+    result = interview(questions, answer, {"at_least": np.float32(0.25)}, budget=np.int64(4), seed=np.arange(3)[2])
+    (found,) = result.record.interviews
+    assert (found.asked, found.policy.seed) == (4, 2)
+
+
+def test_other_settings_are_refused_with_what_is_expected(questions: Path) -> None:
+    with pytest.raises(ConfigError, match="a set, expected a text, number, truth value, list or mapping"):
+        interview(questions, answer, must_pass={"q1"})
+    with pytest.raises(ConfigError, match="half of a character, expected text"):
+        interview(questions, answer, system="a\ud800b")

@@ -109,3 +109,14 @@ def test_what_was_asked_otherwise_than_in_the_newest_run_is_left_out() -> None:
         ("text", "accuracy", {"a": 0.4, "b": 0.3}),
         ("addition", "auc", {"a": 0.6, "b": 0.7}),
     ]
+
+
+def test_models_side_by_side_are_subjects_of_one_evaluation_and_prompts_are_evaluations() -> None:
+    def beside(subject: str, variant: str, accuracy: float) -> Any:
+        named = {"name": f"text-{variant}", "group": "text", "variant": variant}
+        return bare(accuracy={"estimate": accuracy}, subject={"name": subject}, **named)
+
+    models = measures([beside("a", "a", 0.5), beside("b", "b", 0.25)])
+    assert models == [Measure("text", "accuracy", {"a": 0.5, "b": 0.25})]
+    prompts = measures([beside("a", "short", 0.5), beside("a", "long", 0.25)])
+    assert [one.name for one in prompts] == ["text-short", "text-long"]

@@ -26,17 +26,18 @@ class RefusedReply(Exception):
 async def read_object(response: httpcore2.Response, most: int) -> Mapping[str, Any]:
     """Return the JSON object that a reply holds; raise RefusedReply if it holds none, or one that is refused."""
     kind = header(response, "content-type").partition(";")[0].strip().lower()
-    if kind not in ("application/json", "text/plain") and not kind.endswith("+json"):  # some servers name no JSON
-        raise RefusedReply(f"the reply is {excerpt(kind) or 'of no type'}, expected application/json")
     raw = await read_bytes(response, most)
     if raw is None:
         raise RefusedReply(f"the reply has more than {most} bytes, after decompression")
+    said = f"; it says {excerpt(raw[:EXCERPT_LENGTH].decode(errors='ignore').replace(chr(0), '')) or 'nothing'}"
+    if kind not in ("application/json", "text/plain") and not kind.endswith("+json"):  # some servers name no JSON
+        raise RefusedReply(f"the reply is {excerpt(kind) or 'of no type'}, expected application/json{said}")
     try:
         data = json.loads(raw.decode("utf-8-sig"), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise RefusedReply(f"the reply is not JSON in UTF-8: {excerpt(str(error))}") from None
+        raise RefusedReply(f"the reply is not JSON in UTF-8: {excerpt(str(error))}{said}") from None
     if not isinstance(data, dict):
-        raise RefusedReply(f"the reply is a JSON {type(data).__name__}, expected an object")
+        raise RefusedReply(f"the reply is a JSON {type(data).__name__}, expected an object{said}")
     return data
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -32,11 +32,15 @@ TOLERANCE = 1e-3
 
 #: Ends of answers that call tools.
 _CALLED = ("tool_calls", "function_call")
+_LONG_NAME = "finish_reason_"  #: Before the words of servers that pass on names of an enumeration.
 #: Ends of answers in the protocol's words, and in those of servers that pass on what is behind them.
 _FINISHES = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", *_CALLED), "stop"),
-    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
-    "content_filter": "content_filter",
+    **dict.fromkeys(
+        ("length", "max_tokens", "max_output_tokens", "model_length", "max_length", "token_limit"), "length"
+    ),
+    **dict.fromkeys(("content_filter", "content_filtered", "guardrail_intervened", "sensitive"), "content_filter"),
+    **dict.fromkeys(("safety", "recitation", "blocklist", "prohibited_content", "spii", "refusal"), "content_filter"),
     **dict.fromkeys(("abort", "aborted", "cancelled", "canceled", "error"), "abort"),
 }
 
@@ -51,20 +55,46 @@ class _Thought(msgspec.Struct):
     text: str | None = None
 
 
-class _Part(msgspec.Struct):
-    """A part of a content that is a list: text, or the thinking before it, perhaps in parts of its own."""
+class _Annotated(msgspec.Struct):
+    """A text with annotations."""
 
-    type: str
-    text: str | None = None
+    value: str
+
+
+class _Part(msgspec.Struct):
+    """A part of a content: text, or the thinking before it, perhaps in parts of its own."""
+
+    type: str = "text"
+    text: str | _Annotated | None = None
     thinking: str | list[_Thought] | None = None
     reasoning: str | list[_Thought] | None = None
+    refusal: str | None = None
+
+
+_Content = str | list[_Part | str] | _Part | None
+
+#: What the parts of a content are, by their types.
+_PARTS = {
+    **dict.fromkeys(("text", "output_text"), "text"),
+    **dict.fromkeys(("thinking", "reasoning", "redacted_thinking"), "thinking"),
+    "refusal": "refusal",
+}
+
+
+class _Said(NamedTuple):
+    """Texts of a content, and a note on its parts that are not text."""
+
+    text: str
+    thinking: str
+    refusal: str
+    odd: str
 
 
 class _Message(msgspec.Struct):
     """The message of a choice; the answer rests on the fields with types."""
 
     role: Any = None
-    content: str | list[_Part] | None = None
+    content: _Content = None
     refusal: str | None = None
     reasoning_content: Any = None
     reasoning: Any = None
@@ -179,7 +209,7 @@ def first_token(delivery: Delivery) -> Mapping[str, float] | None:
     try:
         (choice,) = msgspec.convert(delivery.data, _ChatCompletion).choices
         generated = msgspec.convert(choice.logprobs, _Logprobs).content[0]
-        content, _ = _texts(choice.message.content)
+        content = _said(choice.message.content).text
     except (MalformedReply, msgspec.ValidationError, IndexError):
         return None
     if not _is_plausible(generated) or content.strip() not in ("", generated.token.strip()):
@@ -224,21 +254,30 @@ def _plain(parts: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
     return parts
 
 
-def _texts(content: str | list[_Part] | None) -> tuple[str, str]:
-    """Return the text and the thinking of a content; raise `MalformedReply` for parts of other kinds."""
-    if not isinstance(content, list):
-        return content or "", ""
-    text, thinking = "", ""
-    for part in content:
-        if part.type in ("text", "output_text"):
-            text += part.text or ""
-        elif part.type in ("thinking", "reasoning"):
-            thinking += _thought(part.thinking or part.reasoning or part.text or "")
+def _said(content: _Content) -> _Said:
+    """Return the texts of a content; raise `MalformedReply` if it has parts of other kinds alone."""
+    texts = dict.fromkeys(_PARTS.values(), "")
+    other = ""
+    for part in content if isinstance(content, list) else [content or ""]:
+        if isinstance(part, str):
+            texts["text"] += part
+        elif part.type in _PARTS:
+            texts[_PARTS[part.type]] += _text_of(part)
         else:
-            raise MalformedReply(
-                f"a part of the content is of type {excerpt(part.type)}, expected 'text' or 'thinking'"
-            )
-    return text, thinking
+            other = f"a part of the content is of type {excerpt(part.type)}, expected 'text' or 'thinking'"
+    if other and not any(texts.values()):
+        raise MalformedReply(other)
+    return _Said(**texts, odd=other)
+
+
+def _text_of(part: _Part) -> str:
+    """Return the text of a part, wherever it is."""
+    for value in (part.thinking, part.reasoning, part.refusal, part.text):
+        if isinstance(value, _Annotated):
+            return value.value
+        if value:
+            return _thought(value)
+    return ""
 
 
 def _thought(thought: str | list[_Thought]) -> str:
@@ -294,12 +333,13 @@ def _of_chat(delivery: Delivery, *, tools: bool) -> Completion:
     message, finish = choice.message, choice.finish_reason
     counts = read_counts(completion.usage)
     odd = _oddities(counts, object=(completion.object, "chat.completion"), role=(message.role, "assistant"))
-    content, thinking = _texts(message.content)
-    text, inside, closed = split_reasoning(checked_text(content))
+    said = _said(message.content)
+    odd = "; ".join(filter(None, (odd, said.odd)))
+    text, inside, closed = split_reasoning(checked_text(said.text))
     texts = [text for text in (message.reasoning_content, message.reasoning) if isinstance(text, str)]
-    separate = checked_text(next(filter(None, (thinking, *texts)), ""))
+    separate = checked_text(next(filter(None, (said.thinking, *texts)), ""))
     reasoning = "\n\n".join(filter(None, (separate, inside)))
-    refusal = checked_text(message.refusal)
+    refusal = checked_text(message.refusal or said.refusal)
     usage = usage_of(counts, len(reasoning), len(text), delivery.seconds)
     _check_success(choice.error, finish == "error")
     if not tools and (message.tool_calls or message.function_call or finish in _CALLED):
@@ -362,7 +402,7 @@ def _oddities(counts: TokenCounts, **fields: tuple[object, str]) -> str:
 def _ended(finish: object, text: str, reasoning: str, usage: Usage, *, closed: bool, refusal: str = "") -> Completion:
     """Return a reply with the status that its end gives it, and the reason if that is not ok."""
     if isinstance(finish, str | None):
-        end = _FINISHES.get((finish or "stop").lower())
+        end = _FINISHES.get((finish or "stop").lower().removeprefix(_LONG_NAME))
     else:
         end = "abort"
     if end == "abort":
@@ -382,6 +422,8 @@ def _ended(finish: object, text: str, reasoning: str, usage: Usage, *, closed: b
         status = Status.TRUNCATED
         detail = f"not finished after {usage.completion_tokens or 'all its'} tokens"
     elif not closed or not text.strip():
+        if not end:
+            raise MalformedReply(f"finish_reason is {excerpt(str(finish))}, and there is no answer")
         status = Status.EMPTY
         detail = "nothing but white space" if closed else "its reasoning does not end"
     return Completion(text, status, detail=detail, reasoning=reasoning, cost=usage)

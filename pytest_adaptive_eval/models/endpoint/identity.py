@@ -44,6 +44,8 @@ class Answerer:
         self._accepted = frozenset(accepted) | {model}
         #: Number of names besides the requested one that replies may carry.
         self.aliases = len(self._accepted) - 1
+        #: Whether what replies say of the deployment changed.
+        self.several_deployments = False
         self._named = False
         self._answered = False
         self._lock = threading.Lock()
@@ -108,6 +110,7 @@ class Answerer:
                 facts["answered as" if name == "model" else name] = value
         with self._lock:
             changed = [name for name, value in facts.items() if self._add(name, value[:200])]
+        self.several_deployments |= bool(changed)
         for name in changed:
             warnings.warn(
                 AdaptiveEvalWarning(

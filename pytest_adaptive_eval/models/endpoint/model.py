@@ -115,7 +115,7 @@ class EndpointModel(Model):
                 return "a server is taken at its word; set the option revision, and change it with the weights"
             if self._endpoint.answerer.aliases > 1:
                 return "several models may answer (accept_models)"
-            if any(isinstance(value, list) for value in facts.values()):
+            if self._endpoint.answerer.several_deployments:
                 return "several deployments answered under one name"
         return super().no_reuse
 

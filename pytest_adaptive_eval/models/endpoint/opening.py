@@ -261,10 +261,16 @@ class _FirstRequest:
         """Return the reply to the greeting, at its best with the usual fields and a cap of one token."""
         delivery = self._try()
         usual, other = _CAP_FIELDS
-        if _refuses(delivery) and other in delivery.detail:  # the server asks for the other field
+        # the server may take the other field alone, whatever it says of this one
+        if _refuses(delivery) and least_tokens(delivery.detail) is None:
             self.cap_field = other
-            delivery = self._try()
-            _LOGGER.warning("%s takes %s in place of %s, which is sent from now on", self._model, other, usual)
+            with_other = self._try()
+            is_named = _names_cap(delivery) and not (_refuses(with_other) and _names_cap(with_other))
+            if is_named or with_other.status is Status.OK:
+                delivery = with_other
+                _LOGGER.warning("%s takes %s in place of %s, which is sent from now on", self._model, other, usual)
+            else:
+                self.cap_field = usual
         if _refuses(delivery) and re.search(r"max\w*tokens|minimum", delivery.detail):
             most = cap_of(self._settings.max_tokens, reasons=bool(self._settings.reasoning)).tokens
             self._tokens = least_tokens(delivery.detail) or most
@@ -287,6 +293,10 @@ class _FirstRequest:
         (delivery,) = self._wire.post(api.path, [body])
         self.usage += api.read(delivery).cost
         return self._answerer.check(delivery)
+
+
+def _names_cap(delivery: Delivery) -> bool:
+    return re.search(r"\bmax\w*tokens\b", delivery.detail) is not None
 
 
 def _reasons(entry: Mapping[str, Any] | None, reply: Completion) -> bool:

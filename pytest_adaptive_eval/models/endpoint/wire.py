@@ -416,7 +416,7 @@ class Wire:
                 if code == 200:
                     data = await read_object(response, MAX_BYTES)
                     names = {name.decode("latin-1").lower() for name, _ in response.headers}
-                    if data.get("error") and not data.get("choices"):
+                    if method == "POST" and not data.get("choices"):
                         return self._error_in_success(data, response)
                     limits = {}
                     for x in names:
@@ -470,8 +470,9 @@ class Wire:
 
     def _error_in_success(self, data: Mapping[str, Any], response: httpcore2.Response) -> Attempt:
         """Return the meaning of an error that came with HTTP 200, by the status code that its body names or means."""
-        message, error_code = _error_of(data)
-        code = error_code_of(f"{error_code} {_field(data['error'], 'status')} {_field(data['error'], 'type')}")
+        message, error_code = _error_of(data, json.dumps(data))
+        error = data.get("error")
+        code = error_code_of(f"{error_code} {_field(error, 'status')} {_field(error, 'type')}")
         detail = f"an error came as a success: {excerpt(message)}"
         wait = retry_after(header(response, "retry-after"), clock.now()) or 0.0
         return Attempt(
@@ -529,7 +530,7 @@ def _error_of(data: Any, text: str = "") -> tuple[str, str]:
         return inner, ""
     if not isinstance(inner, Mapping):
         return text, ""
-    message = next((inner[key] for key in ("message", "detail") if isinstance(inner.get(key), str)), text)
+    message = next((inner[key] for key in ("message", "detail", "msg") if isinstance(inner.get(key), str)), text)
     return message, str(inner.get("code", ""))
 
 

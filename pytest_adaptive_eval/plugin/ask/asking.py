@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec import structs
 
+from pytest_adaptive_eval.api_keys import without_keys
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason, repeats
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, UsageError
@@ -382,7 +383,8 @@ class AskingLoop:
         administration.status = response.status.value
         administration.score = response.score
         administration.text = response.text
-        administration.detail = response.detail or test.fault or length_note(response.text)
+        # a server, a harness or an exception may repeat a key; an answer is never edited
+        administration.detail = without_keys(response.detail or test.fault or length_note(response.text))
         self.answers.administrations.append(administration)
         self.answers.questions.tell(test.question)
         self.answered.append(Answered(asked.item, response, first=not asked.sample, read=asked.read))

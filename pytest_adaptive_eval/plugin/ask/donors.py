@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from pytest_adaptive_eval.items.item import Item
@@ -11,6 +12,7 @@ from pytest_adaptive_eval.plugin.ask.replies import Replies, given_texts, withou
 
 #: Items whose keys may be donors, and answers of the run that are kept as donors.
 _KEYS, _RECENT = 20, 8
+APART = "-probe"  #: Behind the id of an item that stands for one that may be asked later.
 _SHOWN = 60  #: Characters of a donor that are shown.
 
 
@@ -66,6 +68,15 @@ class Donors:
         for donor, _, _ in sorted(others, key=lambda entry: -entry[2]):
             if refuses(item, donor.texts):
                 return donor
+        return None
+
+    def with_other_key(self, item: Item, texts: Sequence[str]) -> Item | None:
+        """Return the question of an item with another key, for which the texts are wrong too; None without one."""
+        for other in self._keys.values():
+            apart = f"{item.id}{APART}"
+            changed = replace(item, id=apart, answer=other.answer, others=other.others, meta=other.meta)
+            if changed.answers != item.answers and refuses(changed, texts):
+                return changed
         return None
 
     def key_for(self, item: Item) -> Donor | None:

@@ -89,7 +89,20 @@ class Probe(QuestionTest):
         probe.obj = test.obj
         probe.funcargs = {**test.funcargs, "item": asked}
         probe.given(replies)
+        probe._give_to_fixtures(test.requests.replies)
         return probe
+
+    def _give_to_fixtures(self, asked: Replies) -> None:
+        """Put the reply of the probe in place of each reply that is a fixture's value."""
+        for content, completion in asked:
+            names = [
+                name for name, value in self.funcargs.items() if isinstance(value, str) and value == completion.text
+            ]
+            if not names:
+                continue
+            given = self.requests.next_given(content)
+            assert given is not None
+            self.funcargs |= dict.fromkeys(names, given.text)
 
     def given(self, replies: Replies) -> None:
         """Give these replies to its calls."""
@@ -131,7 +144,7 @@ class Probe(QuestionTest):
         for name in self._models():
             self.has_model = True
             model = self.funcargs[name]
-            if not RequestLog.sees(model):  # a subject takes its answer from the log
+            if not (RequestLog.sees(model) or isinstance(model, str)):  # a subject takes its answer from the log
                 stand_in = self.funcargs[name] = _StandIn(model, self.requests)
                 attributes.update({n: stand_in for n, value in attributes.items() if value is model})
         if "subtests" in self.funcargs:

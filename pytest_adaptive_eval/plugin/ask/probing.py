@@ -19,11 +19,11 @@ from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import RequestLog
 from pytest_adaptive_eval.plugin.ask.common_answers import CommonAnswers
-from pytest_adaptive_eval.plugin.ask.donors import Donor, Donors, key_of, shown
+from pytest_adaptive_eval.plugin.ask.donors import APART, Donor, Donors, key_of, refuses, shown
 from pytest_adaptive_eval.plugin.ask.leaked_keys import LeakedKeys
 from pytest_adaptive_eval.plugin.ask.probe import MADE_UP, Probe, ProbedItem, run_apart
 from pytest_adaptive_eval.plugin.ask.question import NOT_ASKED, QuestionOwner, QuestionTest, find_model_fixture
-from pytest_adaptive_eval.plugin.ask.replies import Replies, given_texts
+from pytest_adaptive_eval.plugin.ask.replies import Replies, given_texts, holds
 
 #: Items whose test accepts the answer to another question, from which on the test is unsound.
 UNSOUND = 3
@@ -34,8 +34,11 @@ FLOOR_ITEMS = 100  #: Items on which answers to other questions are scored, wher
 SAME = 1e-9  #: Distance up to which two scores are the same.
 
 WRONG_ANSWER = '@pytest.mark.adaptive_eval(..., wrong_answer="...")'  #: How to name an answer that a test must fail.
+_HOW_TO_CHECK = (
+    "write `assert item.grade(...)`, an assertion on the answer, or item.score(...); where good answers to all "
+    f"questions pass alike, name one that must fail: {WRONG_ANSWER}"
+)
 _INVENTED = "made up"  #: Source of a donor that is right for no question.
-_APART = "-probe"  #: Behind the id of an item that stands for one that may be asked later.
 
 
 class _Again:
@@ -61,11 +64,14 @@ class _Again:
         """Texts of the model, each reply once."""
         return tuple(completion.text for completion in dict(self.replies).values())
 
-    def run(self, replies: Replies, *, named: bool = True, grade_of_made_up: float = 0.0) -> Probe:
-        """Run the test on replies."""
+    def run(
+        self, replies: Replies, *, named: bool = True, grade_of_made_up: float = 0.0, item: Item | None = None
+    ) -> Probe:
+        """Run the test on replies, as the test of another item if one is given."""
         asked = self._test.asked
-        probed = ProbedItem(asked.item, sample=asked.sample, named=named, grade_of_made_up=grade_of_made_up)
-        probed.known = {asked.text: asked.graded}
+        probed = ProbedItem(item or asked.item, sample=asked.sample, named=named, grade_of_made_up=grade_of_made_up)
+        if item is None:
+            probed.known = {asked.text: asked.graded}
         probe = Probe.beside(self._node, self._test, probed, replies)
         self._took_own = False
         if other := probe.another_model:
@@ -103,6 +109,10 @@ class _Again:
             self.takes_own()
         return None if self.reason else score
 
+    def accepts_as(self, item: Item) -> bool:
+        """Return whether the test of another item gives the model's replies the same score."""
+        return self.takes_own() and self.run(self.replies, item=item).score >= self.score
+
     def accepts(self, donor: Donor) -> bool | None:
         """Return whether the test gives wrong replies the score of the model's; None where nobody can say."""
         score = self.score_of(donor.replies, named=donor.source != _INVENTED)
@@ -127,6 +137,7 @@ class TestProbes:
         self._leaks = LeakedKeys()
         self._wrong_answer = wrong_answer
         self._accepted: list[str] = []
+        self._keyless: list[str] = []  #: Items whose test takes a wrong reply, whatever the key.
         self._refused = self._missed = self._turn = 0
         self._unprobed = self._unfloored = ""  #: Why an item was not probed, and why its score has no floor.
         self._first_due = False  #: Whether made-up answers are yet to be tried.
@@ -193,7 +204,7 @@ class TestProbes:
             return self._try_made_up(item, key, lambda answer, asked: self._run_first(interview, node, asked, answer))
         self._first_due = True
         item = session.bank.items[0]
-        copied = replace(item, id=f"{item.id}{_APART}", prompt=item.prompt and f"{item.prompt} ")
+        copied = replace(item, id=f"{item.id}{APART}", prompt=item.prompt and f"{item.prompt} ")
         probe = self._run_first(interview, node, ProbedItem(copied, named=False), MADE_UP[0])
         if interview.finding.asks_item is None:  # it knows its items by name: nothing is asked ahead
             interview.finding.asks_item = False
@@ -322,7 +333,27 @@ class TestProbes:
                     return self._unsound()
                 return ""
         self._refused += 1
-        return ""
+        return self._check_key(item, again)
+
+    def _check_key(self, item: Item, again: _Again) -> str:
+        """Return why a test is unsound that does not look at the keys of items; empty if it may be sound.
+
+        A reply that has the key may be right in a form that the item's own grader does not read.
+        """
+        if self._wrong_answer is not None or not item.answer.strip() or not refuses(item, again.texts):
+            return ""
+        if any(holds(text, answer) for text in again.texts for answer in item.answers):
+            return ""
+        other = self._donors.with_other_key(item, again.texts)
+        if other is None or not again.accepts_as(other):
+            return ""
+        self._keyless.append(f"{item.id!r} accepts {shown(again.texts)} also if {other.answer!r} is expected")
+        if len(self._keyless) < UNSOUND:
+            return ""
+        return (
+            "the test accepts answers whatever is expected, and the items' own graders refuse them, so a model that is "
+            f"always wrong would pass: {'; '.join(self._keyless)}: {_HOW_TO_CHECK}"
+        )
 
     @property
     def _enough(self) -> bool:
@@ -381,9 +412,7 @@ class TestProbes:
     def _unsound(self) -> str:
         return (
             "the test accepts answers to other questions, so a model that is always wrong would pass: "
-            f"{'; '.join(self._accepted)}: write `assert item.grade(...)`, an assertion on the answer, or "
-            "item.score(...); where good answers to all questions pass alike, name one that must fail: "
-            f"{WRONG_ANSWER}"
+            f"{'; '.join(self._accepted)}: {_HOW_TO_CHECK}"
         )
 
 

@@ -117,6 +117,14 @@ def without(text: str, keys: Sequence[str]) -> str:
     return text
 
 
-def alike(text: str) -> str:
-    """Return what two texts have in common that differ in case and space alone."""
+def alike(text: str, item: Item) -> str:
+    """Return what answers have in common that differ in case, in space, and in the question that they repeat."""
+    said = _plain(text)
+    for part in [item.prompt, *(str(message.get("content", "")) for message in item.messages)]:
+        if asked := _plain(part):
+            said = said.replace(asked, "…")
+    return said
+
+
+def _plain(text: str) -> str:
     return " ".join(text.casefold().split())

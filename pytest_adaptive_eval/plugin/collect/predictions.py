@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pytest_adaptive_eval.errors import BaselineError, ConfigError
+from pytest_adaptive_eval.errors import BaselineError, ConfigError, ResponsesError
 from pytest_adaptive_eval.evaluation.interview import Interview
 from pytest_adaptive_eval.evaluation.tables import AUTO, BANK, HISTORY
 from pytest_adaptive_eval.gates.planning import predicted_outlooks
@@ -114,8 +114,9 @@ class _Choice:
         try:
             earlier = read_earlier(self._source, folders, interview.bank, interview.name)
         except BaselineError as error:
-            if interview.predict_from != AUTO:
-                raise
+            unread = error.__cause__ is not None and not isinstance(error.__cause__, ResponsesError)
+            if interview.predict_from != AUTO or unread:
+                raise  # a record that cannot be read, or not fetched, is as one that is not there
             if self._state.settings.missing_baseline != "record":  # in a first run there is none yet
                 self.remarks.append(f"{interview.name}: the baseline predicts nothing: {error}")
             return None

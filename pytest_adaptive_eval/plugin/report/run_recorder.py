@@ -145,15 +145,14 @@ class RunFiles:
             return None
         notices = [gate for gate in run.gates if gate.verdict.notice]
         outcomes = {gate.outcome for gate in run.gates if gate not in notices}
-        if not notices or outcomes & {Outcome.FAIL, Outcome.ERROR, Outcome.INCONCLUSIVE}:
+        if outcomes & {Outcome.FAIL, Outcome.ERROR, Outcome.INCONCLUSIVE}:
             return None
-        if any(evaluation.error for evaluation in self._run.evaluations):
+        if not run.evaluations or any(evaluation.error for evaluation in run.evaluations):
             return None
         path = self.state.config.invocation_params.dir / settings.baseline
-        if path.exists():
+        if path.exists() and notices:
             self._complaints.append(f"{path} has no baseline for every gate, and is not overwritten: remove it first")
-            return None
-        return path
+        return None if path.exists() else path
 
     def remove_journals(self) -> None:
         """Delete the journals that no later run goes on from."""

@@ -500,3 +500,10 @@ def test_no_hook_makes_a_failed_run_end_with_0(lab: Any, hook: str, end: str) ->
     lab.tests(GATE.format(body="assert accuracy.at_least(0.5)", mark=""))
     assert lab.spawn().ret == 1
     assert lab.record["exit_status"] == 1
+
+
+def test_a_hook_that_returns_0_for_the_whole_run_changes_no_failed_one(lab: Any) -> None:
+    lab.bank()
+    lab.toy(0, more="@pytest.hookimpl(wrapper=True)\ndef pytest_cmdline_main():\n    yield\n    return 0\n")
+    lab.tests(GATE.format(body="assert accuracy.at_least(0.5)", mark=""))
+    assert lab.spawn().ret == 1

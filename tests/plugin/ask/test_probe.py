@@ -276,3 +276,43 @@ def test_a_test_cannot_ask_until_it_can_read_the_answer(lab: Any, by: str, sampl
     else:
         assert result.ret == 1
         assert interview["statuses"]["error"] >= 2
+
+
+BY_FIXTURE = """
+import pytest
+from pytest_adaptive_eval import CallableModel
+
+@pytest.fixture(scope="session")
+def model():
+    return CallableModel(lambda prompt: str({reply}), "toy", checkpoint="1")
+
+@pytest.fixture
+def answer(item, model):
+    return model.generate(item.prompt)
+
+@pytest.mark.adaptive_eval(items=[{{"prompt": f"{{n}} + 1?", "answer": str(n + 1)}} for n in range(20)])
+def test_sums(item, answer):
+    assert {check}
+
+@pytest.mark.adaptive_gate("sums", at_least=0.4)
+def test_gate(adaptive_eval):
+    assert adaptive_eval.verdicts
+"""
+RIGHT_SUM = "int(prompt.split()[0]) + 1"
+
+
+@pytest.mark.parametrize(
+    ("reply", "check", "outcome"),
+    [
+        ("77", "len(answer) > 1", "ERROR"),
+        ("77", "answer.isdigit()", "ERROR"),
+        (RIGHT_SUM, "item.grade(answer)", "PASS"),
+        (RIGHT_SUM, "answer == item.answer", "PASS"),
+    ],
+)
+def test_the_reply_that_a_fixture_returns_is_probed(lab: Any, reply: str, check: str, outcome: str) -> None:
+    lab.tests(BY_FIXTURE.format(reply=reply, check=check))
+    lab.run()
+    (gate,) = lab.record["gates"]
+    assert gate["verdict"]["outcome"] == outcome
+    assert "not probed" not in gate["verdict"].get("caveat", "")

@@ -129,6 +129,14 @@ PAIRS = {
         "assert re.fullmatch('The answer is [0-9]+[.]', text)",
         "assert re.fullmatch(f'The answer is {item.answer}[.]', text)",
     ),
+    "computed": (
+        "assert abs(int(numbers(text)[-1]) - int(numbers(item.prompt)[0])) < 1000",
+        "assert numbers(text)[-1] == str(10 * int(numbers(item.prompt)[0]) + 1)",
+    ),
+    "repeats": (
+        "assert numbers(item.prompt)[0] in text",
+        "assert numbers(item.prompt)[0] in text and item.grade(text)",
+    ),
     "no_refusal": ("assert 'sorry' not in text.lower()", "assert 'sorry' not in text.lower() and item.grade(text)"),
     "no_doubt": (
         "assert not re.search('maybe|perhaps', text)",

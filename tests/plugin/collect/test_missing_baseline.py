@@ -123,6 +123,16 @@ def test_a_baseline_that_is_named_and_not_there_is_a_mistake_before_any_question
     assert not (lab.path / ".adaptive-eval" / "runs").exists()
 
 
+@pytest.mark.parametrize("content", ["", "{", "{}", "version https://git-lfs.github.com/spec/v1\n"])
+def test_a_baseline_that_cannot_be_read_is_a_mistake_also_where_no_gate_compares(lab: Any, content: str) -> None:
+    project(lab)
+    lab.tests(PAIRED.partition("@pytest.mark.adaptive_gate")[0] + ABLE)
+    (lab.path / "main.json").write_text(content)
+    result = lab.run("--adaptive-eval-baseline=main.json")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "main.json" in result.stderr.str() + result.stdout.str()
+
+
 @pytest.mark.slow
 def test_a_first_run_with_no_other_gate_keeps_its_record_and_the_next_compares(lab: Any) -> None:
     project(lab, able=False)
@@ -184,6 +194,18 @@ def test_the_first_run_is_recorded_and_the_second_compares(lab: Any) -> None:
     lab.toy(6, identity='"toy", "hash6"')
     assert lab.run(*flags).ret == 1
     assert verdict(lab)["outcome"] == "FAIL"
+
+
+def test_a_first_run_whose_gates_compare_with_nothing_is_recorded_and_predicts_the_next(lab: Any) -> None:
+    project(lab)
+    lab.tests(PAIRED.partition("@pytest.mark.adaptive_gate")[0] + ABLE)
+    flags = ("--adaptive-eval-baseline=base.json", "--adaptive-eval-missing-baseline=record")
+    result = lab.run(*flags)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["new baseline: base.json"])
+    lab.toy(10, identity='"toy", "hash10"')
+    assert lab.run(*flags).ret == 0
+    assert lab.record["interviews"][0]["predictions"]
 
 
 @pytest.mark.slow

@@ -652,3 +652,12 @@ def test_a_mistake_in_the_body_of_a_gate_says_what_exists_and_keeps_the_answers(
     project.tests(gate)
     assert project.run().ret == 0
     assert all(entry["resumed"] for entry in project.record["interviews"][0]["administrations"])
+
+
+def test_a_key_that_an_exception_repeats_is_hidden_in_the_record(project: Any) -> None:
+    hides = "from pytest_adaptive_eval.api_keys import hide_from_now_on; hide_from_now_on('sk-record-secret')"
+    project.toy(fault=f"{hides}; raise ConnectionError('refused: Bearer sk-record-secret')")
+    assert project.run().ret == 1
+    written = json.dumps(project.record)
+    assert "refused: Bearer [key]" in written
+    assert "sk-record-secret" not in written

@@ -113,16 +113,20 @@ def _exact(question: Asked, text: str) -> float:
     marked = with_symbols(_lines(answer_part(text)), words)  # the words of an answer deny nothing
     forms = stated_texts(marked)
     bare = [_normal(_ADDED.sub("", form)) for form in forms]
-    return float(symbol(0) in (*bare, *map(_normal, forms)) or _restates(marked, question.prompt))
+    if symbol(0) in (*bare, *map(_normal, forms)):
+        return 1.0
+    return float(_restates(marked, question.prompt, with_symbols(folded(question.prompt), words)))
 
 
-def _restates(marked: str, question: str) -> bool:
+def _restates(marked: str, question: str, marked_question: str) -> bool:
     """Return whether a text with symbols of its answer begins by saying it, alone or in words of the question."""
     first, *others = _STATEMENT.split(marked, maxsplit=1)
     rest = "".join(others).strip()
     is_taken = bool(rest) and (_TAKEN.match(rest) is not None or len(rest.partition("\n")[0]) < _EXPLANATION)
     is_asked = marked[len(first) : len(first) + 1] == "?"
     statement = _CONTRASTED.sub("", _ADDED.sub("", first))
+    if first.strip() in marked_question:  # a list of options that is repeated says none of them
+        return False
     if not statement.isprintable():  # a half of a character, or a control code, is no word of the question
         return False
     if statement.count(symbol(0)) != 1 or is_taken or is_asked or _BESIDE.search(statement) or states_answer(marked):
