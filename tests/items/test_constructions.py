@@ -510,6 +510,32 @@ MATH = (
         ("(1, -2)", r"\langle 1, -2 \rangle", r"\binom{1}{-2}", "[1, -2]"),
         ("(-2, 1)", r"\{1, -2\}", "1"),
     ),
+    (
+        r"x=-4 \text{ or } x=4",
+        (
+            r"$x = \pm 4$",
+            "x = 4 ∨ x = -4",
+            r"x \in \{-4, 4\}",
+            r"$x_1=4,\quad x_2=-4$",
+            "x₁ = 4; x₂ = -4",
+            "x = 4 of x = -4",
+        ),
+        ("x = 4", "(-4, 4)", "x = 4 ∨ x = 2"),
+    ),
+    (
+        "(-2, 2)",
+        ("-2 < x < 2", r"$-2 < x < 2$", "]-2; 2["),
+        (r"-2 \le x < 2", "x < 2", r"\{-2, 2\}", "[-2, 2]"),
+    ),
+    ("(-2, 5]", ("⟨-2, 5]", r"(-2; 5\rangle", r"-2 < x \leq 5"), ("⟨-2, 5)", r"[-2; 5\rangle", r"-2 \leq x < 5")),
+    ("x > 3", (r"$x \in (3, +\infty)$", "]3; ∞[", "3 < x"), ("[3, ∞)", "x < 3", "(-∞, 3)")),
+    (r"\mathbb{R}\setminus\{2\}", (r"(-\infty, 2) \cup (2, \infty)", r"$ℝ\setminus\{2\}$"), (r"(-\infty, 2)", "2")),
+    (r"\emptyset", ("∅", r"\varnothing", "No solution.", "Es ist die leere Menge.", "insieme vuoto"), ("0", r"\{0\}")),
+    ("x=1, y=2", (r"\begin{cases}x=1\\y=2\end{cases}", "(1, 2)"), ("(2, 1)", "x = 1")),
+    (r"(3,-2)", (r"\overrightarrow{AB}\begin{pmatrix}3\\-2\end{pmatrix}",), (r"\{3; -2\}", "(-2, 3)")),
+    (r"2-\sqrt{3}", ("2-sqrt(3)", "2 - √3", r"2-3^{1/2}"), ("2+sqrt(3)", "sqrt(3) - 2")),
+    ("e^{-2}", (r"\exp(-2)", "exp(-2)", r"\frac{1}{e^2}"), (r"\exp(2)", "1/e")),
+    (r"\frac{\pi}{4}", (r"$0{,}25\pi$", r"\tfrac{\pi}{4}", r"\dfrac\pi4"), (r"$0{,}5\pi$",)),
 )
 
 
@@ -519,6 +545,31 @@ def test_expressions_in_other_notations(key: str, right: tuple[str, ...], wrong:
     item = Item("i", "Compute it.", key, "math")
     assert [text for text in (key, *right) if not item.grade(text)] == []
     assert [text for text in wrong if item.grade(text)] == []
+
+
+@pytest.mark.parametrize(
+    "check", ["Check", "**Probe**", "Vérification", "Comprobación", "Controle", "Проверка", "验算"]
+)
+@pytest.mark.parametrize("grader", ["math", "numeric"])
+def test_a_check_behind_a_result_is_no_result(grader: str, check: str) -> None:
+    pytest.importorskip("math_verify")
+    item = Item("i", "Solve 3x + 4 = 19.", "5", grader)
+    assert item.grade(f"3x = 15\nx = 5\n\n{check}: 3·5 + 4 = 19 ✓") == 1
+    assert item.grade(f"3x = 12\nx = 4\n\n{check}: 3·5 + 4 = 19, 5 = 5") == 0
+
+
+def test_braces_are_a_vector_where_a_vector_is_asked_for() -> None:
+    pytest.importorskip("math_verify")
+    vector = Item("i", "Найдите координаты вектора AB.", "(3,4)", "math")
+    interval = Item("i", "Где функция убывает?", "(3,4)", "math")
+    assert [item.grade(r"Ответ: $\{3; 4\}$") for item in (vector, interval)] == [1, 0]
+
+
+def test_words_around_a_fraction_leave_it() -> None:
+    pytest.importorskip("math_verify")
+    item = Item("i", "Reduce 12/18.", r"\frac{2}{3}", "math")
+    assert item.grade("We divide by 6 above and below: 2/3.") == 1
+    assert [text for text in ("half of 2/3", "1 and 2/3", "2/3 of 6") if item.grade(text)] == []
 
 
 @pytest.mark.parametrize("grader", ["choice", "numeric", "contains", "exact", "yesno", "math"])

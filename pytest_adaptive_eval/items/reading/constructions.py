@@ -631,6 +631,18 @@ pt: sobre|dividido\s+por
 nl: gedeeld\s+door
 pl: przez|podzielone\s+przez
 ru: делённое\s+на|делить\s+на
+[times]
+en: times|multiplied\s+by
+de: mal
+fr: fois
+es: por
+it: per
+pt: vezes
+nl: keer|maal
+pl: razy
+ru: умножить\s+на
+zh: 倍|乘以?
+ja: 倍|かける
 [squared]
 en: squared
 de: (?:zum|im)?\s*quadrat|hoch\s+zwei
@@ -659,6 +671,32 @@ es: más
 pt: mais
 ru: плюс
 ja: プラス
+# Names of the set without elements, and what has none.
+[empty_set]
+en: (?:the\s+)?empty\s+set|no\s+(?:real\s+)?solutions?
+de: (?:die\s+)?leere\s+menge|keine\s+(?:reelle\s+)?lösung(?:en)?
+fr: (?:l')?ensemble\s+vide|(?:aucune|pas\s+de)\s+solution(?:\s+réelle)?
+es: (?:el\s+)?conjunto\s+vacío|(?:no\s+hay|ninguna)\s+solución
+it: (?:l')?insieme\s+vuoto|nessuna\s+soluzione
+pt: (?:o\s+)?conjunto\s+vazio|(?:não\s+há|nenhuma)\s+solução
+nl: (?:de\s+)?lege\s+verzameling|geen\s+(?:reële\s+)?oplossing(?:en)?
+pl: zbiór\s+pusty|brak\s+rozwiązań
+ru: пустое\s+множество|нет\s+(?:действительных\s+)?решений
+zh: 空集|无解
+ja: 空集合|解なし
+# Names of a check behind an answer.
+[checks]
+en: check(?:ing)?|verif(?:y|ying|ication)|to\s+check|test|proof
+de: probe|kontrolle|überprüfung|gegenprobe
+fr: vérification|vérifions|contrôle
+es: comprobación|comprobamos|comprobando|verificación|verificamos
+it: verifica|verifichiamo|controllo|prova
+pt: verificação|verificando|conferindo|prova|conferência
+nl: controle|check|controleer
+pl: sprawdzenie|sprawdzamy|próba
+ru: проверка|проверим|проверяем
+zh: 验证|检验|验算
+ja: 検算|確認|確かめ
 # Words of questions for a year.
 [year]
 en: year

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 
-from pytest_adaptive_eval.items.reading.cleaning import plain_characters
+from pytest_adaptive_eval.items.reading.cleaning import plain_characters, without_checks
 from pytest_adaptive_eval.items.reading.constructions import either, with_words, word_pattern
 from pytest_adaptive_eval.items.reading.denial import without_denied
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers, plain_numbers, with_powers
@@ -16,10 +16,10 @@ from pytest_adaptive_eval.items.reading.stated import JOINED
 #: Characters of a sentence that are searched for formulas.
 _LONGEST = 300
 #: Between formulas of one list.
-_LISTED = word_pattern(rf"\s*(?:,|\b{JOINED}\b|{JOINED})\s*", re.IGNORECASE)
+_LISTED = word_pattern(rf"\s*(?:,|\b{JOINED}\b|{JOINED}|∨)\s*", re.IGNORECASE)
 #: A word that joins formulas within a sentence, where a letter of the next would be part of the one before.
 _JOINS = word_pattern(
-    rf"(?<=[\w)}}\]])\s+{JOINED}\s+(?=[-\u2212+±√\d\\(]|[A-Za-z][\w₀-₉]*\s*=|(?<=\w\w\s)[A-Za-z](?![^\W\d_]))|(?<=[\w)}}\]])(?:または|或者?|和|と)(?=[-\d√]|[a-z]\s*=)",
+    rf"(?<=[\w)}}\]])\s*∨\s*|(?<=\d)\s+of\s+(?=[a-z]\s*=)|(?<=[\w)}}\]])\s+{JOINED}\s+(?=[-\u2212+±√\d\\(]|[A-Za-z][\w₀-₉]*\s*=|(?<=\w\w\s)[A-Za-z](?![^\W\d_]))|(?<=[\w)}}\]])(?:または|或者?|和|と)(?=[-\d√]|[a-z]\s*=)",
     re.IGNORECASE,
 )
 _WORD_NAMES = (
@@ -28,22 +28,26 @@ _WORD_NAMES = (
 _LETTER = "[A-Za-zÀ-ӿ]"
 _ATOM = (
     rf"\\[A-Za-z]+|\\[,;:!{{}}|]|\d+(?:[.,]\d+)*(?:[A-Za-z]{{1,2}}(?!{_LETTER}))?"
-    rf"|(?<!{_LETTER})(?:[A-Za-zα-ω]|{_WORD_NAMES})(?!{_LETTER}|'\w)"
+    rf"|(?<!{_LETTER})(?<!')(?:[A-Za-zα-ω]|{_WORD_NAMES})(?!{_LETTER}|'\w)"
     r"|[πθ∞√∛ℝℤ∅½⅓⅔¼¾⅙⅛°%∈∪∩±⁰¹²³⁴-⁹⁻ⁿ₀-₉]"
 )
 #: A formula in a sentence that does not mark it, with a digit or an operator.
 _PLAIN_FORMULA = word_pattern(
-    rf"(?=[^\n]{{0,80}}?[\d=^+*/<>≤≥√π∞(])(?:[-\u2212+(\[{{|]\s?)*(?:{_ATOM})(?:\s?(?:{_ATOM}|[-\u2212+*/^=<>≤≥≠·⋅×÷(){{}}\[\]|!_,;'′:]))*"
+    rf"(?=[^\n]{{0,80}}?[\d=^+*/<>≤≥√π∞∅(])(?:[-\u2212+(\[{{|\u27e8]\s?)*(?:{_ATOM})(?:\s?(?:{_ATOM}|[-\u2212+*/^=<>≤≥≠·⋅×÷(){{}}\[\]|!_,;'′:\u27e9]))*"
 )
 _WORDY = word_pattern(
-    rf"(?<!\\left)\((?=[^()]*[^\W\d_]{{3}})(?![^()]*(?:{_WORD_NAMES})\b)[^()]*\)|\b(?:where|for|with|für|mit|pour|avec|para|con|per|com|voor|dla|при|где)\s.*"
+    rf"(?<!\\left)\((?=[^()]*(?<![\\A-Za-z])[^\W\d_]{{3}})(?![^()]*(?:{_WORD_NAMES})\b)[^()]*\)|\b(?:where|for|with|für|mit|pour|avec|para|con|per|com|voor|dla|при|где)\s.*"
 )
 _PROSE = word_pattern(r"(?<!\d)[^\W\d_]{3,}|(?<!\S)[^\W\d_]{2}(?!\S)|[\u3040-\u9fff]")
 #: A letter that is a word at the begin or the end of what was taken for a formula.
 _LONE = word_pattern(r"\A[aeiouyAEIOY]\s+(?=[\w(\\√]|-\d)|(?<=[\w)}\]])\s+[aeiouyAEIOY]\Z")
 _ACCOMPANIED = word_pattern(r"⟨accompanies⟩\s+\Z", re.IGNORECASE)
 #: Several values, each with its name.
-_VALUES = word_pattern(rf"=[^=]*(?:(?<!\\)[,;]|\b{JOINED}\b|または|或者?)[^=]*=", re.IGNORECASE)
+_VALUES = word_pattern(
+    rf"=[^=]*(?:(?<!\\)[,;∨]|\\{{2}}|\\q?quad|\\lor|\\vee|\b{JOINED}\b|または|或者?)(?:[\s}}]|\\q?quad)*"
+    r"(?:\\[a-z]+\s+)?[a-z](?:_\{?\w+\}?|[₀-₉])?(?:\(\w\))?\s*=",
+    re.IGNORECASE,
+)
 _FORMULA = word_pattern(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$(.+?)\$|\\\((.+?)\\\)", re.DOTALL)
 _SENTENCE = word_pattern(r"(?<=[\w)}\]])(?:[.?](?=\s|$)|!(?=\s+[A-Z]))|\n|。")
 _FRACTION = word_pattern(r"\\[dtc]?frac\s*(?:\{([^{}]*)\}|(\w))\s*(?:\{([^{}]*)\}|(\w))")
@@ -66,6 +70,7 @@ _LOOKS = (
     (r"\\geq?(?![a-z])|\\geqslant", "≥"),
     (r"\\neq?(?![a-z])|!=", "≠"),
     (r"\\pm(?![a-z])", "±"),
+    (r"\\(?:emptyset|varnothing)(?![a-z])", "∅"),
     (r"\\pi(?![a-z])", "π"),
     (r"\\infty(?![a-z])", "∞"),
     (r"\A[A-Za-z](?:\\in|=|∈)(?=.)", ""),
@@ -82,12 +87,31 @@ def _commas(column: str) -> str:
     return ",".join(entry.strip() for entry in column.split("\\\\") if entry.strip())
 
 
+def _decimal(number: str) -> str:
+    """Return a number beside a semicolon with a point for its comma."""
+    return number.replace(",", ".")
+
+
 _JOINED = with_words(JOINED)
+_REALS = r"(?:\\math(?:bb|bf|rm)\s*\{?\s*R\s*\}?|ℝ|R)"
 #: Notations of one expression, in the order of replacement.
 _CANONICAL = (
     ("\u2013", "-"),
     (r"[⁰¹²³⁴⁵⁶⁷⁸⁹⁻ⁿ]+", lambda match: with_powers(match[0])),
     (r"[·⋅]", r"\\cdot "),
+    (r"\\[dtc]frac(?![a-z])", r"\\frac"),
+    (r"(?<=\d)\{,\}(?=\d)", "."),
+    (r"\\?sqrt\s*\(([^()]*)\)", r"\\sqrt{\1}"),
+    (r"\\?exp\s*\(([^()]*)\)", r"e^{\1}"),
+    (r"\s*(?:∨|\\lor(?![a-z])|\\vee(?![a-z])|,\s*\\q?quad(?![a-z]))\s*", ", "),
+    # an angle is the other end than the bracket that faces it
+    (r"\\langle(?![a-z])", "\u27e8"),
+    (r"\\rangle(?![a-z])", "\u27e9"),
+    (r"\u27e8(?=[^()\[\]\u27e9]*[\[\]])", "("),
+    (r"\u27e8(?=[^()\[\]\u27e9]*\))", "["),
+    (r"(\([^()\[\]\u27e8]*)\u27e9", r"\1]"),
+    (r"(\[[^()\[\]\u27e8]*)\u27e9", r"\1)"),
+    (r"\u27e8(.*?)\u27e9", r"(\1)"),
     # math-verify takes letters at the end for a unit
     (r"(?<=\d)([a-z])([a-z])(?![A-Za-z])", r"\1*\2"),
     (r"[½⅓⅔¼¾⅙⅛]", lambda match: "\\frac{{{}}}{{{}}}".format(*unicodedata.normalize("NFKC", match[0]).split("\u2044"))),
@@ -103,13 +127,20 @@ _CANONICAL = (
     (r"(\\\{[^{};]*);(?=[^{}]*\\\})", r"\1,"),
     # the letters e and i are numbers, in whatever type they are set; others may be units
     (r"\\(?:math\w{2}|operatorname|text\w{0,2})\s*\{\s*([ei])\s*\}", r"{\1}"),
-    (rf"\\text\w{{0,2}}\s*\{{\s*({_JOINED})\s*\}}", r" \1 "),
+    (rf"\\text\w{{0,2}}\s*\{{\s*(?:{_JOINED}|of)\s*\}}", ", "),
+    (r"(?<=\d)\s+of\s+(?=[a-z]\s*=)", ", "),
+    (rf"\A\s*{either('empty_set')}\s*\Z", r"\\emptyset"),
+    ("∅", r"\\emptyset "),
     (rf"(?<=[\w)}}])\s*(?:,?\s\b{_JOINED}\b\s|または|或者?|和|と)\s*(?=[a-z](?:_\{{?\w\}}?)?\s*=)", ", "),
     (r"\A\s*\\?\{\s*[a-z]\s*(?:\||:|\\mid)\s*(.*?)\\?\}\s*\Z", r"\1"),
     (r"(?<=\d)_\s*\{\s*\\text\w{0,2}\s*\{\s*(\w+)\s*\}\s*\}", lambda match: f"_{{{plain_numbers(match[1])}}}"),
     (r"\\left(?![a-z])|\\right(?![a-z])", ""),
+    (
+        r"\\begin\{(?:cases|aligned|array)\}(?:\{[lcr|]+\})?(.*?)\\end\{(?:cases|aligned|array)\}",
+        lambda match: _commas(match[1].replace("&", "")),
+    ),
+    (r"\A\s*\\(?:vec|overrightarrow)\s*(?:\{[^{}]*\}|[a-zA-Z])\s*=?\s*(?=\\begin|\(|\\?\{)", ""),
     (r"\\begin\{[pb]?matrix\}([^&]*?\\\\[^&]*?)\\end\{[pb]?matrix\}", lambda match: f"({_commas(match[1])})"),
-    (r"\\langle(.*?)\\rangle", r"(\1)"),
     (rf"\A\s*{_NAME_BEFORE}?\](?P<low>[^\[\]()]*[,;][^\[\]()]*)(?=[\[\])]\s*\Z)", r"(\g<low>"),
     (r"\A(\s*[(\[][^\[\]()]*)[,;]([^\[\]()]*)\[\s*\Z", r"\1,\2)"),
     (r"\\frac\s*(\\[A-Za-z]+)\s*(\w)", r"\\frac{\1}{\2}"),
@@ -119,8 +150,17 @@ _CANONICAL = (
     (r"\A\s*[A-Z]\s*(?=\([^()]*[|;,][^()]*\)\s*\Z)", ""),
     (r"\A(\s*[(\[][^\[\]();|]*)[;|]([^\[\]();|]*[)\]]\s*)\Z", r"\1,\2"),
     (r"(?<=[,;])\s*[a-z](?:_\{?\w\}?|[₀-₉])?\s*=", ""),
+    (r"\A([^()\[\]{};]+);([^()\[\]{};]+)\Z", lambda match: f"{_decimal(match[1])},{_decimal(match[2])}"),
     (r"\A([^±,]*)(?:\\pm(?![a-z])|±)\s*([^±,]*)\Z", r"\1+\2, \1-\2"),
-    (r"\A([^<>=≤]+)(?:\\leq?(?![a-z])|≤)\s*[a-z]\s*(?:\\leq?(?![a-z])|≤)([^<>=≤]+)\Z", r"[\1,\2]"),
+    (r"(?<=[,(\[])\s*\+(?=\\infty)", ""),
+    (r"\\(?:leq|leqslant|le)(?![a-z])|<=", "≤"),
+    (r"\\(?:geq|geqslant|ge)(?![a-z])|>=", "≥"),
+    (r"\\lt(?![a-z])", "<"),
+    (r"\\gt(?![a-z])", ">"),
+    (
+        rf"\A\s*(?:{_REALS}\s*(?:\\setminus|\\backslash|\\|-|∖)\s*\\?\{{|[a-z]\s*(?:≠|!=|\\neq?(?![a-z])))\s*([^{{}},\\]+?)\s*(?:\\?\}})?\s*\Z",
+        r"(-\\infty,\1)\\cup (\1,\\infty)",
+    ),
 )
 #: The base of a number.
 _BASE = word_pattern(r"(?<=\d)_\s*\{?\s*(?:\\text\w{0,2}\s*\{)?\s*(\w+)")
@@ -158,25 +198,54 @@ def canonical_expression(text: str) -> str:
     return text
 
 
-#: Intervals that a bound of one letter gives.
-_BOUNDED = {"<": "(-\\infty,{})", "≤": "(-\\infty,{}]", ">": "({},\\infty)", "≥": "[{},\\infty)"}
-_BOUND = word_pattern(r"\s*[a-z]\s*(?P<sign>[<>≤≥])\s*(?P<value>[^<>≤≥=,]+)")
-_INTERVAL = word_pattern(r"\s*[(\[][^()\[\]]*,[^()\[\]]*[)\]]\s*")
+#: A bound of one letter, with the letter before or behind, or two of them.
+_BOUND = word_pattern(
+    r"\s*(?:(?P<low>[^<>≤≥=,]+)(?P<above>[<≤]))?\s*[a-z]\s*(?:(?P<below>[<≤])(?P<high>[^<>≤≥=,]+))?"
+    r"|\s*(?:[a-z]\s*(?P<over>[>≥])(?P<least>[^<>≤≥=,]+)|(?P<most>[^<>≤≥=,]+)(?P<under>[>≥])\s*[a-z])\s*"
+)
+_OPEN, _CLOSED = {"<": "(", ">": "(", "≤": "[", "≥": "["}, {"<": ")", ">": ")", "≤": "]", "≥": "]"}
+_INTERVALS = word_pattern(r"\s*[(\[][^()\[\]]*,[^()\[\]]*[)\]]\s*(?:\\cup\s*[(\[][^()\[\]]*,[^()\[\]]*[)\]]\s*)*")
+_BRACED = word_pattern(r"\\?\{([^{}]*;[^{}]*?)\\?\}\s*\Z")
+_VECTOR = word_pattern(r"\\vec(?![a-z])|\\overrightarrow|ve[ck]t[eo]|wektor|вектор|向量|ベクトル", re.IGNORECASE)
 _BINOMIAL = word_pattern(r"\\binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}|\[([^\[\],]*(?:,[^\[\],]*)+)\]")
 
 
-def in_form_of(expression: str, expected: str) -> str:
-    """Return a canonical expression in the form of an expected one: a bound as an interval, a column as a vector."""
-    plain = expression.replace("\\leq", "≤").replace("\\le", "≤").replace("\\geq", "≥").replace("\\ge", "≥")
-    bound = _BOUND.fullmatch(plain.replace("<=", "≤").replace(">=", "≥"))
-    if bound and _INTERVAL.fullmatch(expected):
-        return _BOUNDED[bound["sign"]].format(bound["value"].strip())
+def in_form_of(expression: str, other: str) -> str:
+    """Return a canonical expression with intervals in place of bounds if the other one is of intervals."""
+    if not _INTERVALS.fullmatch(other):
+        return expression
+    intervals = list(map(_interval, _OR.sub(",", expression).split(",")))
+    if all(intervals):
+        return "\\cup ".join(intervals)
     return expression
+
+
+def _interval(text: str) -> str:
+    """Return the interval that a bound describes; empty for other texts."""
+    bound = _BOUND.fullmatch(text)
+    if bound is None:
+        return ""
+    low, high = bound["low"] or bound["least"], bound["high"] or bound["most"]
+    if not (low or high):
+        return ""
+    begin, end = "(-\\infty", "\\infty)"
+    if low:
+        begin = _OPEN[bound["above"] or bound["over"]] + low.strip()
+    if high:
+        end = high.strip() + _CLOSED[bound["below"] or bound["under"]]
+    return f"{begin},{end}"
 
 
 def as_vector(expression: str) -> str:
     """Return an expression with other notations of a column as round brackets."""
     return _BINOMIAL.sub(lambda match: f"({match[3] or f'{match[1]},{match[2]}'})", expression)
+
+
+def with_braced_vector(expression: str, question: str) -> str:
+    """Return an expression with round brackets in place of braces, where a vector is asked for: ``{3; 4}``."""
+    if _VECTOR.search(question):
+        return _BRACED.sub(lambda match: f"({match[1].replace(';', ',')})", expression)
+    return expression
 
 
 def is_vector(expression: str) -> bool:
@@ -266,11 +335,20 @@ def _formulas(text: str) -> list[str]:
 
 def _has_value(formula: str) -> bool:
     """Return whether a formula is more than the letter of a variable."""
-    return any(letter.isdigit() or letter in "\\=^+-(√π∞½⅓⅔¼¾" for letter in formula)
+    return any(letter.isdigit() or letter in "\\=^+-(√π∞∅½⅓⅔¼¾" for letter in formula)
 
 
 #: Signs of mathematics in words, between or before operands.
-_SPOKEN = (("root", "√"), ("pi", "π"), ("squared", "^2"), ("over", "/"), ("minus", "-"), ("plus", "+"))
+_SPOKEN = (
+    ("empty_set", "∅"),
+    ("root", "√"),
+    ("pi", "π"),
+    ("squared", "^2"),
+    ("times", "*"),
+    ("over", "/"),
+    ("minus", "-"),
+    ("plus", "+"),
+)
 
 
 def _written(line: str) -> str:
@@ -278,10 +356,10 @@ def _written(line: str) -> str:
     number = plain_numbers(line)
     written = number
     for name, sign in _SPOKEN:
-        end = "" if sign in "π^2" else r"(?=[\w(√π\\-])"
-        start = "" if sign in "√π-" else r"(?<=[\w)π])"
+        end = "" if sign in "∅π^2" else r"(?=[\w(√π\\-])"
+        start = "" if sign in "∅√π-" else r"(?<=[\w)π])"
         written = re.sub(
-            rf"{start}\s*{either(name)}\s*{end}", sign if sign in "π^2" else f" {sign}", written, flags=re.IGNORECASE
+            rf"{start}\s*{either(name)}\s*{end}", sign if sign in "∅π^2" else f" {sign}", written, flags=re.IGNORECASE
         )
     return line if written == number else written
 
@@ -311,11 +389,13 @@ def _stated(text: str) -> list[str]:
     sentence = _SENTENCE.split(text.strip().strip("*`\"' "), maxsplit=1)[0].strip().strip("*`\"' ").rstrip(".,;")
     if is_words(sentence):
         return [sentence]
-    return (_plain_formulas(_WORDY.sub("", sentence)) or [sentence] * bool(sentence))[-1:]
+    formulas = _plain_formulas(_WORDY.sub("", sentence)) or _plain_formulas(sentence)
+    return (formulas or [sentence] * bool(sentence))[-1:]
 
 
 def _last(text: str) -> list[str]:
     """Return the last formula of a text: in marks of LaTeX, or of its last line that holds one; else its last line."""
+    text = without_checks(text)
     formulas = _formulas(text)
     if formulas:
         return ([each for each in formulas if _has_value(each)] or formulas)[-1:]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from pytest_adaptive_eval.items.reading.cleaning import without_emphasis
+from pytest_adaptive_eval.items.reading.cleaning import without_checks, without_emphasis
 from pytest_adaptive_eval.items.reading.constructions import word_pattern
 from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
 from pytest_adaptive_eval.items.reading.numbers import RATE, Number, find_numbers, plain_numbers
@@ -184,6 +184,7 @@ def _loose(text: str, asked: _Asked) -> list[Number]:
     """Return the only number in bold, or the one that the last line with a number ends with."""
     if abstains(text):
         return []
+    text = without_checks(text)
     bold = _in_bold(text)
     if len(bold) == 1:
         listed = list(bold)

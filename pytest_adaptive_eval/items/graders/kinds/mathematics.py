@@ -19,6 +19,7 @@ from pytest_adaptive_eval.items.reading.expression import (
     is_words,
     normal_expression,
     read_expression,
+    with_braced_vector,
 )
 from pytest_adaptive_eval.items.reading.numbers import Number, expected_number, is_lone_number
 from pytest_adaptive_eval.items.reading.numeric import read_number
@@ -49,9 +50,13 @@ def _math(question: Asked, text: str) -> float:
             return 1.0
         # words change a number, as in "6 hundred" or "half of 6", and the reader of numbers alone knows them
         bare = canonical_expression(expression or "")
-        if is_lone_number(bare) and "%" not in bare:
+        is_fraction = "\\frac" in bare or ("/" in bare and bool(read.values))
+        if is_lone_number(bare) and "%" not in bare and not is_fraction:
             return 0.0
-    return float(expression is not None and any(_equal(answer, expression) for answer in question.answers))
+    if expression is None:
+        return 0.0
+    expression = with_braced_vector(expression, question.prompt)
+    return float(any(_equal(answer, expression) for answer in question.answers))
 
 
 def _check(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form of a check
@@ -69,8 +74,8 @@ def _equal(answer: str, expression: str) -> bool:
         return _compared(_COMPARE_EQUATIONS, answer, expression)
     if is_vector(answer):
         expression = as_vector(expression)
-    answer = canonical_expression(answer)
-    expression = in_form_of(canonical_expression(expression), answer)
+    answer, expression = canonical_expression(answer), canonical_expression(expression)
+    answer, expression = in_form_of(answer, expression), in_form_of(expression, answer)
     if normal_expression(answer) == normal_expression(expression):
         return True
     if max(len(answer), len(expression)) > _LONGEST or form_of(answer) != form_of(expression):
