@@ -13,6 +13,7 @@ import pytest
 
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.reading.constructions import WORDS
+from pytest_adaptive_eval.items.reading.language import languages_of
 
 #: Grader, prompt, choices, and pairs of a key and another value.
 KINDS = {
@@ -141,6 +142,50 @@ READ = {
             "pt": "{y}? Não, {x}.",
             "nl": "{y}? Nee, {x}.",
             "pl": "{y}? Nie, {x}.",
+        },
+    ),
+    "takes back": (
+        ("choice", "contains"),
+        {
+            "en": "{y}. Scratch that: {x}.",
+            "de": "{y}. Ich korrigiere: {x}.",
+            "fr": "{y}. Je rectifie : {x}.",
+            "es": "{y}. Me corrijo: {x}.",
+            "it": "{y}. Mi correggo: {x}.",
+            "pt": "{y}. Corrijo: {x}.",
+            "nl": "{y}. Ik corrigeer: {x}.",
+            "pl": "{y}. Poprawiam się: {x}.",
+            "ru": "{y}. Хотя нет: {x}.",
+            "zh": "{y}。更正：{x}。",
+            "ja": "{y}。訂正：{x}。",
+        },
+    ),
+    "concedes": (
+        ("choice",),
+        {
+            "en": "Despite the charm of {y}, it is {x}.",
+            "de": "Trotz {y}, es ist {x}.",
+            "fr": "Malgré {y}, c'est {x}.",
+            "es": "A pesar de {y}, es {x}.",
+            "it": "Nonostante {y}, è {x}.",
+            "pt": "Apesar de {y}, é {x}.",
+            "nl": "Ondanks {y}, het is {x}.",
+            "pl": "Mimo {y}, to jest {x}.",
+            "ru": "Несмотря на {y}, это {x}.",
+        },
+    ),
+    "is kin": (
+        NAMES,
+        {
+            "en": "{x}, a rival of {y}",
+            "de": "{x}, ein Freund von {y}",
+            "fr": "{x}, un rival de {y}",
+            "es": "{x}, rival de {y}",
+            "it": "{x}, un rivale di {y}",
+            "pt": "{x}, colega de {y}",
+            "nl": "{x}, een collega van {y}",
+            "apposition": "{x} and not his mother, {y}",
+            "zh": "{x}，不是{y}的好友。",
         },
     ),
     "strikes out": (
@@ -505,6 +550,14 @@ MATH = (
         ("x < 2", r"[2, \infty)", r"]-\infty, 2["),
     ),
     ("y = 2x + 1", ("2x - y + 1 = 0", "y - 1 = 2x", "2y = 4x + 2"), ("y = 2x - 1", "x = 2y + 1", "y = 2x")),
+    (r"\mathbb{R}\setminus\{2\}", (r"(-\infty, 2) \cup (2, +\infty)",), (r"(-\infty, 2)",)),
+    (r"(-2, 5]", ("⟨-2, 5]", r"\langle -2; 5]"), ("[-2, 5]", "⟨-2, 5)")),
+    ("[2, 5]", ("[2; 5]",), ("(2; 5]",)),
+    (r"x=\pm 3", (r"x_1 = 3,\quad x_2 = -3", "x₁ = 3; x₂ = −3"), ("x = 3", "x = 2 of x = -3")),
+    ("x=1, y=2", (r"\begin{cases}x=1\\y=2\end{cases}",), (r"\begin{cases}x=2\\y=1\end{cases}",)),
+    (r"\frac{\pi}{4}", (r"$0{,}25\pi$", r"$\tfrac{\pi}{4}$"), (r"0{,}5\pi",)),
+    (r"(3, \infty)", ("**Final answer:** all real x with x > 3",), ("all real x with x < 3",)),
+    ("x=5", ("Durch 3 teilen: x = 5\n\n**Probe:** 3·5 + 4 = 19 ✓",), ("x = 4\n\nProbe: 3·5 + 4 = 19",)),
     (
         r"\begin{pmatrix} 1 \\ -2 \end{pmatrix}",
         ("(1, -2)", r"\langle 1, -2 \rangle", r"\binom{1}{-2}", "[1, -2]"),
@@ -570,6 +623,68 @@ def test_words_around_a_fraction_leave_it() -> None:
     item = Item("i", "Reduce 12/18.", r"\frac{2}{3}", "math")
     assert item.grade("We divide by 6 above and below: 2/3.") == 1
     assert [text for text in ("half of 2/3", "1 and 2/3", "2/3 of 6") if item.grade(text)] == []
+
+
+#: A question for the capital, a name, its word for a capital, and a sentence that gives another name.
+CLAIMS = {
+    "en": ("What is the capital of Marn?", "Lorn is large, but the capital is Dell."),
+    "de": ("Was ist die Hauptstadt von Marn?", "Lorn ist groß; die Hauptstadt ist Dell."),
+    "fr": ("Quelle est la capitale de Marn ?", "Lorn est grande, mais la capitale est Dell."),
+    "es": ("¿Cuál es la capital de Marn?", "Lorn es grande; la capital es Dell."),
+    "it": ("Qual è la capitale di Marn?", "Lorn è grande; la capitale è Dell."),
+    "pt": ("Qual é a capital de Marn?", "Lorn é grande; a capital é Dell."),
+    "nl": ("Wat is de hoofdstad van Marn?", "Lorn is groot; de hoofdstad is Dell."),
+    "pl": ("Co jest stolicą Marn?", "Lorn jest duże; stolicą jest Dell."),
+    "ru": ("Что является столицей Марна?", "Lorn большой; столицей является Dell."),
+    "zh": ("马恩的首都是哪座城市？", "Lorn很大，首都是Dell。"),
+    "ja": ("マーンの首都はどれですか。", "Lornは大きいです。首都はDellです。"),
+    "reversed": ("What is the capital of Marn?", "Dell is the capital; Lorn is merely a large town."),
+    "bold": ("What is the capital of Marn?", "Take Lorn.\n\nBy size one would have to say **Dell**."),
+    "alone": ("What is the capital of Marn?", "Dell; Lorn lost that long ago."),
+    "concluded": ("What is the capital of Marn?", "Lorn has a river. Therefore: Dell."),
+}
+
+
+@pytest.mark.parametrize("language", CLAIMS)
+def test_contains_reads_what_is_said_of_the_asked_thing(language: str) -> None:
+    question, text = CLAIMS[language]
+    assert [Item("i", question, key, "contains").grade(text) for key in ("Dell", "Lorn")] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("question", "key", "text", "score"),
+    [
+        ("Which country has the capital Conakry?", "Guinée", "La Guinée équatoriale.", 0),
+        ("Какой город столица?", "Москва", "Москва-Сити.", 0),
+        ("What is the capital of the state of Lorn?", "Lorn", "The state of Lorn has the capital Dell.", 0),
+        ("What is the capital of the state of Lorn?", "Lorn", "Lorn", 1),
+        ("Qual é o animal?", "canguru", "Só pode ser o canguru!", 1),
+        ("Wie schreef het?", "Marsk", "Lorn of Marsk", 0),
+        ("Who was it?", "Ada Finch", "Ada Finch was chosen. So the answer is Finch.", 1),
+        ("Quale mare?", "Adriatico", "È sul mare Adriatico, quindi la risposta è quest'ultimo.", 1),
+        ("哪座城市？", "西安", "可能是西安，可能是洛阳，我无法断定。", 0),
+    ],
+)
+def test_contains_knows_longer_names_and_words_of_one_language(question: str, key: str, text: str, score: int) -> None:
+    assert Item("i", question, key, "contains").grade(text) == score
+
+
+def _seconds(text: str) -> float:
+    """Return the least processor time of three gradings of a text."""
+    item = Item("i", "What is it?", "A", "contains")
+    times = []
+    for end in (" ", "  ", "   "):
+        begun = time.process_time()
+        item.grade(text + end)
+        times.append(time.process_time() - begun)
+    return min(times)
+
+
+@pytest.mark.parametrize("part", ["A-", "a, ", "A, ", "A or "])
+def test_contains_takes_time_in_proportion_to_the_length(part: str) -> None:
+    _seconds(part)  # compiles the patterns
+    shorter, longer = (_seconds(part * (length // len(part))) for length in (2_500, 20_000))
+    assert longer < 24 * shorter  # 8 times the length; by the square it would be 64
 
 
 @pytest.mark.parametrize("grader", ["choice", "numeric", "contains", "exact", "yesno", "math"])
@@ -652,6 +767,134 @@ def test_verdicts_of_many_languages(text: str, value: str) -> None:
     assert Item("i", "Is it so?", other, "yesno").grade(text) == 0
 
 
+#: Texts that say yes and then no, that deny in a word for it, and that deny in words of the question.
+NO = {
+    "en": ("Yes... hold on. I change my answer: no.", "My answer is in the negative."),
+    "de": ("Ja... Moment. Ich korrigiere: nein.", "Die Frage ist zu verneinen."),
+    "fr": ("Oui... attendez. Je rectifie : non.", "Je réponds donc par la négative."),
+    "es": ("Sí... espera. Rectifico: no.", "Hay que responder negativamente."),
+    "it": ("Sì... aspetta. Mi correggo: no.", "Rispondo negativamente."),
+    "pt": ("Sim... espera. Corrijo: não.", "Respondo negativamente."),
+    "nl": ("Ja... wacht. Ik corrigeer: nee.", "Daarom moet ik ontkennend antwoorden."),
+    "pl": ("Tak... chwila. Zmieniam zdanie: nie.", "Odpowiedź jest przecząca."),
+    "ru": ("Да... подождите. Я передумал: нет.", "Следует ответить отрицательно."),
+    "ja": ("はい。いや、訂正：いいえ。", "答えは否定的です。"),
+}
+YES = {
+    "en": "There is no doubt about it.", "de": "Die Frage ist zu bejahen.", "fr": "Je réponds par l'affirmative.",
+    "es": "Hay que responder afirmativamente.", "it": "Rispondo affermativamente.", "pt": "Respondo afirmativamente.",
+    "nl": "Het antwoord is bevestigend.", "pl": "Odpowiedź jest twierdząca.", "ru": "Следует ответить утвердительно.",
+    "zh": "这句话没错。", "ja": "間違いなく正しいです。",
+}  # fmt: skip
+DENIED = (
+    ("Does it have a lamp?", "It doesn't.", "no"), ("A Lua tem luz própria? Sim ou não?", "Não tem.", "no"),
+    ("Is 27 deelbaar door 4? (ja/nee)", "Conclusie: niet deelbaar.", "no"),
+    ("Czy Polska graniczy z Węgrami?", "Polska i Węgry nie mają wspólnej granicy.", "no"),
+    ("Является ли ноль натуральным числом?", "Не является: счёт начинается с единицы.", "no"),
+    ("21は素数ですか。(はい/いいえ)", "1と自分以外の約数を持つので、素数ではありません。", "no"),
+    ("Is the Pacific Ocean larger than the Atlantic?", "The Atlantic is wide. So it is indeed larger.", "yes"),
+    ("Verdadeiro ou falso: o Brasil é grande.", "V", "yes"), ("Verdadeiro ou falso: o Brasil é grande.", "F", "no"),
+    ("Can it be?", "Absolutely, a triangle has three angles.", "yes"),
+)  # fmt: skip
+SAID = [("Is it so?", text, "no") for texts in NO.values() for text in texts]
+SAID += [("Is it so?", text, "yes") for text in YES.values()]
+
+
+@pytest.mark.parametrize(("question", "text", "value"), [*SAID, *DENIED])
+def test_yes_or_no_is_read_from_reversals_and_denials(question: str, text: str, value: str) -> None:
+    other = {"yes": "no", "no": "yes"}[value]
+    assert [Item("i", question, key, "yesno").grade(text) for key in (value, other)] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["はい、いいえのどちらとも言えません。", "这个说法有一定道理，也有一定问题，不好一概而论。", "Sure, I can help."],
+)
+def test_words_within_others_say_neither_yes_nor_no(text: str) -> None:
+    assert [Item("i", "Is it so?", key, "yesno").grade(text) for key in ("yes", "no")] == [0, 0]
+
+
+#: Questions, keys and texts in words and notations of numbers.
+NUMBERS = (
+    ("-12", "минус двенадцать"), ("-12", "minus zwölf"), ("-12", "meno dodici"), ("-12", "マイナス12"),
+    ("-10", "It is ten degrees below zero."), ("-10", "10 Grad unter null"), ("-10", "10 graus negativos"),
+    ("-10", "零下10度"),
+    ("3.5", "dreieinhalb"), ("1.5", "anderthalb"), ("1.5", "anderhalf"),
+    ("3.5", "tres y medio"),
+    ("3.5", "tre e mezzo"), ("3.5", "três e meio"), ("3.5", "trois et demi"), ("1.5", "półtora"), ("1.5", "полтора"),
+    ("42.195", "Le marathon fait 42,195 km."), ("510", "Je betaalt nog € 510,-."),
+    ("64", "8 rows of 8, so sixty-four squares; others count 204."),
+    ("15", "Il lui en reste 30... non, attendez, il faut encore retirer les 15 perdues : 15."),
+    ("1578", "The highest score is **1578**. The agent with the most overall has 2968."),
+    ("0.75", "On trouve 0,75, soit trois quarts."),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "text"), NUMBERS)
+def test_numbers_are_read_in_their_notation(key: str, text: str) -> None:
+    assert Item("i", "Combien ?", key, "numeric").grade(text) == 1
+    assert Item("i", "Combien ?", f"{float(key) + 1}", "numeric").grade(text) == 0
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Em que ano?", "Foi em 1888 ou em 1889."),
+        ("How many hours?", "12時間または24時間"),
+        ("How many?", "12 hours or 24 hours"),
+    ],
+)
+def test_two_numbers_that_or_joins_are_none(question: str, text: str) -> None:
+    for key in ("1888", "1889", "12", "24"):
+        assert Item("i", question, key, "numeric").grade(text) == 0
+
+
+def test_a_question_in_another_notation_does_not_hold_the_answer() -> None:
+    item = Item("i", "Simplifier 12/18.", "2/3", "numeric")
+    assert (item.grade("On divise par 6 en haut et en bas : 2/3."), item.grade("On divise par 6.")) == (1, 0)
+
+
+#: Choices, key and texts that name it in part, by an ordinal, by a mark, or in words.
+IN_PART = (
+    (("Luís de Camões", "José Saramago"), ("Camões", "Foi Camões, em 1572.")),
+    (("夏目漱石", "芥川龍之介"), ("漱石です。", "夏目です。")),
+    (("Anfíbio", "Réptil"), ("A rã pertence ao grupo dos anfíbios.",)),
+    (("17", "21"), ("Tylko siedemnaście nie ma dzielników.", "a) 1 + 7 ✓\nb) 2 + 1 ✗")),
+    (("neon", "argon"), ("I'm going with the first one on the list.", "Fico com a primeira da lista.")),
+)
+
+
+@pytest.mark.parametrize(("choices", "texts"), IN_PART)
+def test_a_choice_is_named_in_part_by_place_or_by_mark(choices: tuple[str, ...], texts: tuple[str, ...]) -> None:
+    question = f"Which?\na) {choices[0]}\nb) {choices[1]}"
+    items = [Item("i", question, key, "choice", choices=choices) for key in "AB"]
+    assert [[item.grade(text) for item in items] for text in texts] == [[1, 0]] * len(texts)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Either the first or the second option.", "Er is iets te zeggen voor A. De keuze laat ik aan u.", "быстр"],
+)
+def test_texts_that_choose_nothing_name_no_choice(text: str) -> None:
+    for key in "AB":
+        assert Item("i", "Which?\nA. быстрый\nB. быстро", key, "choice", choices=("быстрый", "быстро")).grade(text) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Il proverbio si completa con «Lorn».", "That would be **Lorn**.", "Brakujące słowo to „Lorn”.",
+     "語は「Lorn」です。",
+     "Some say Marsk, but it is an irregular one: Lorn.", "Meine Antwort lautet daher: **Lorn**"],
+)  # fmt: skip
+def test_exact_reads_what_the_last_sentence_quotes(text: str) -> None:
+    item = Item("i", "Which word is it?", "Lorn", "exact")
+    assert [item.grade(text), item.grade(text.replace("Lorn", "Dell")), item.grade(f'{text} It is not "Lorn".')] == [
+        1,
+        0,
+        0,
+    ]
+
+
 LAST_LINES = (
     "→ {}",
     "Label: {}",
@@ -731,3 +974,9 @@ def test_a_list_of_options_is_one_statement() -> None:
     item = Item("i", "Which?\nA. red\nB. blue\nC. green", answer="A", grader="choice", choices=("red", "blue", "green"))
     assert item.grade("A,B,C") == 0.0
     assert item.grade("Not B,C but A") == 1.0
+
+
+def test_the_language_of_a_few_words_is_found() -> None:
+    for language, (question, text) in CLAIMS.items():
+        if len(language) == 2:
+            assert language in languages_of(f"{question} {text}"), language

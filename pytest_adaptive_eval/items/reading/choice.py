@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters
 from pytest_adaptive_eval.items.reading.constructions import with_words, word_pattern
+from pytest_adaptive_eval.items.reading.counts import with_digits
 from pytest_adaptive_eval.items.reading.expression import normal_expression
 from pytest_adaptive_eval.items.reading.labels import labels_of, with_capitals
 from pytest_adaptive_eval.items.reading.numbers import expected_number, is_lone_number
@@ -17,34 +18,8 @@ from pytest_adaptive_eval.items.reading.stated import without_notes
 from pytest_adaptive_eval.items.reading.statements import Chosen, read_statements, symbol
 from pytest_adaptive_eval.items.reading.truth import read_truth, truth_of
 
-_WORD = (
-    r"(?:(?:the\s+)?(?:options?|choices?|letters?|alternative|image|picture|candidate|statement|point|box|panel|region|output"
-    r"|opción|opção|вариант|буква|pilihan|opsi)(?![^\W_])|选项|選択肢|选择|項目|보기|विकल्प|الخيار|বিকল্প)"
-)
-_LETTERS = "A-Za-z0-9À-ӿ"
-#: Words before which "A" is a letter.
-_AFTER_LETTER = (
-    r"(?:(?:with|rather|instead|over|would|can|could|cannot|must|should|does"
-    r"|will|follows|states|says|describes|answers|beats|means|shows|explains|\w{3,}ly|can't|isn't|fails|i\.e)\b"
-    r"|⟨states measures links fits because or and -fr⟩|(?:est|c'est|convient|correspond|ou|et)\\b)"
-)
-#: "A" and "I" where they are words.
-_A_WORD = rf"(?-i:I[^\S\n]+|[AАВС][^\S\n]+(?!(?i:{_AFTER_LETTER})))(?=[A-Za-zÀ-ӿ])"
-#: First a part of the question, "(a)", that a long answer repeats, and "A:" for the answer. Then letters of choices:
-#: with a word or in brackets in either case, by themselves as capitals.
-_LABEL = (
-    rf"\A\s*\((?-i:[a-z])\)\s(?=[\s\S]{{200}})|\AA:\s(?=\W*[A-Z]\W*\Z|\s*[(\[]?[A-Z][)\].:])|(?:\b{_WORD}[\s_:#]{{0,4}})?(?<![{_LETTERS}])[(\[]\s{{0,2}}([A-Za-z])\s{{0,2}}[)\]]"
-    rf"|(?:\b{_WORD}[\s_:#]{{0,4}}[*\"']{{0,3}})((?-i:[A-Z]))(?![{_LETTERS}])(?!'\w)"
-    rf"|(?<![{_LETTERS}\\])(?<![{_LETTERS}]')(?<![A-Z]\.)(?!{_A_WORD})((?-i:[A-ZАВСЕ]))(?![{_LETTERS}])(?!'\w|\.[A-Z])\)?"
-)
-_LABELLED = word_pattern(r"[(\[*]{0,3}([A-Z])[)\].:*]{1,4}\s+")
 #: What stands between the letter of a choice and its text.
 _BETWEEN = word_pattern(r"[\s:.)\]*\"'(=\u2013\u2014-]{0,8}")
-_NONE = word_pattern(
-    r"\b(?:none|neither|no one) of (?:the|these|those|them)\b(?:[^.\n]{0,40}\b(?:options|choices|answers|above)\b"
-    r"|\W*\Z)",
-    re.I,
-)
 #: A letter before an option in a prompt, and the text up to the next.
 _INLINED = word_pattern(r"(?<!\w)[(\[]?([A-J])[)\].:]\s*([^\n]*?)(?=[\s,;]*(?<!\w)[(\[]?[B-J][)\].:]\s|\s*(?:\n|\Z))")
 #: The verb of a question for one of several: a form with s, or its last word in other languages.
@@ -53,6 +28,13 @@ _ASKED_VERB = word_pattern(
     r"|⟨asks_which -en⟩\s[^?\n]*\b(\w{3,})\s*\?",
     re.IGNORECASE,
 )
+#: Words of a choice that may stand for it: the only one, or those of a name; and a name in four characters.
+_NAMES = word_pattern(r"\A\s*[^\W\d_]+\s*\Z|(?<!\w)[^\W\d_a-zß-öø-ÿа-я][^\W\d_]+(?=\s*\Z)")
+_UNSPACED_NAMES = word_pattern(
+    r"\A[\u3400-\u9fff]{2}(?=[\u3400-\u9fff]{2}\Z)|(?<=\A[\u3400-\u9fff]{2})[\u3400-\u9fff]{2}\Z"
+)
+#: Letters of a word without its end.
+_STEM = 4
 #: A choice that is an expression, which is written in several ways.
 _FORMULA = word_pattern(r"[\d\\^_=+*/√π<>]")
 #: A question for what is wrong, and one for what is not so.
@@ -133,11 +115,11 @@ _FORMS: tuple[_Form, ...] = (_cased, _normal, _expression, _number)
 def _in_words(form: str, pattern: str) -> str:
     """Return a pattern that begins and ends where words and numbers do; scripts without spaces have no words."""
     if form[0].isalnum() and form[0] < "\u2e80":
-        start = rf"(?<![{_LETTERS}])"
+        start = "(?<!⟨latin⟩)"
     else:
         start = ""
     if form[-1].isalnum() and form[-1] < "\u2e80":
-        end = rf"(?![{_LETTERS}])"
+        end = "(?!⟨latin⟩)"
     else:
         end = ""
     return f"{start}{'(?<![.,-])' * form[0].isdigit()}{pattern}{end}{'(?![.,][0-9])' * form[-1].isdigit()}"
@@ -197,9 +179,20 @@ class _Choices:
             if alike:
                 words = rf"((?-i:{words}))"
             else:
-                words = rf"((?:\b(?:an?|the)\s+)?{words})"
+                words = rf"((?:\b(?:an?|the)\s+)?{'|'.join((words, *self._short_forms(index)))})"
             groups.append(_in_words(form, words))
-        return re.compile(with_words("|".join((*groups, _LABEL))), re.IGNORECASE)
+        return re.compile(with_words("|".join((*groups, "⟨label⟩"))), re.IGNORECASE)
+
+    def _short_forms(self, index: int) -> list[str]:
+        """Return patterns of a choice in part: its word with another end, or a name of a person, if no other has it."""
+        parts = [
+            f"{re.escape(word[: max(_STEM, len(word) - 2)])}[a-zà-ӿ]{{0,3}}"
+            for word in _NAMES.findall(self.raw[index])
+            if len(word) > _STEM
+        ]
+        parts += _UNSPACED_NAMES.findall(self.raw[index])
+        others = " ".join(self.raw[:index] + self.raw[index + 1 :])
+        return [part for part in parts if not re.search(part, others, re.IGNORECASE)]
 
     def equal(self, text: str) -> int | None:
         """Return the choice that a text equals in a form that no other choice has."""
@@ -213,14 +206,7 @@ class _Choices:
         return None
 
     def verbatim(self, text: str) -> int | None:
-        """Return the choice that a text is word for word, with or without its letter."""
-        label = _LABELLED.match(text)
-        if label:
-            index = ord(label[1]) - ord("A")
-        else:
-            index = self.count
-        if index < len(self.raw) and text[label.end() if label else 0 :].strip() == self.raw[index].strip():
-            return index
+        """Return the choice that a text is word for word."""
         equal = [index for index, choice in enumerate(self.raw) if choice.strip() == text]
         if len(equal) == 1 and len(text) > 1:
             return equal[0]
@@ -269,10 +255,10 @@ class _Choices:
 
     def _unstated(self, bare: str) -> list[Chosen]:
         """Return the choices that a bare text gives without affirming one: truth values, none, or its last line."""
+        if all(map(str.isdecimal, self.raw)) and (digits := with_digits(bare)) != bare:
+            return self.stated(digits)
         if self.truths:
             return [(self.truths.index(value),) for value in read_truth(bare).values if value in self.truths]
-        if _NONE.search(bare) and not any(map(_NONE.search, self.texts)):
-            return [()]
         chosen = self.whole(bare.rstrip().rpartition("\n")[2])
         return [] if chosen is None else [chosen]
 

@@ -38,9 +38,13 @@ def _language(name: str) -> _Language:
     forms = [each for each in zip(WORDS["counts"][name].split(), _VALUES, strict=False) if each[0] != "-"]
     forms.sort(key=lambda each: -max(map(len, each[0].split("|"))))
     word = "|".join(form for form, _ in forms)
-    number = rf"(?:(?:{word}){COUNTS_JOINED})*(?:{word})"
+    number = rf"(?:(?:{word}){COUNTS_JOINED}){{0,30}}(?:{word})"
     half, *parts = WORDS["parts"].get(name, _NEVER).split()
-    fraction = rf"(?P<count>{number}|\d+)[\s-]?(?P<part>{'|'.join((half, *parts))})|(?P<half>{half})"
+    more, one_more = WORDS["halves"].get(name, f"{_NEVER} {_NEVER}").split()
+    fraction = (
+        rf"(?P<count>{number}|\d+)(?:(?P<more>{more})|[\s-]?(?P<part>{'|'.join((half, *parts))}))"
+        rf"|(?P<half>{half})|(?P<one_more>{one_more})"
+    )
     return _Language(
         lazy_pattern(any_of([(name, rf"{fraction}|(?!(?:{NO_COUNTS})(?!\w))(?<!\d\s){number}")]), re.IGNORECASE),
         lazy_pattern("|".join(f"({form})" for form, _ in forms), re.IGNORECASE),
@@ -67,6 +71,8 @@ def with_digits(text: str) -> str:
 
 def _in_digits(match: re.Match[str], language: _Language) -> str:
     """Return a number in words in digits, or a fraction."""
+    if match["more"] or match["one_more"]:
+        return f"{2 * (_value(match['count'] or '', language) or 1) + 1}/2"
     found = language.parts.fullmatch(match["part"] or match["half"] or "")
     if found and found.lastindex:
         return f"{_value(match['count'] or '', language) or 1}/{found.lastindex + 1}"

@@ -6,33 +6,21 @@ import re
 
 from pytest_adaptive_eval.items.reading.constructions import word_pattern
 
-#: Patterns of words that say, behind "not" and by themselves, that the text does not think so.
-THINK, DOUBT = r"\s+(?:\w+ly\s+)?(?:think|believe|suppose|expect|feel)s?\b", r"i\s+(?:\w+ly\s+)?doubt\b"
-#: "I do not think that the answer is": words that take their verb with what they deny.
-_DISBELIEVED = (
-    rf"(?:(?:(?:do|does|did|would|ca)n'?t|not|nobody|no\s+one){THINK}|{DOUBT})\s+(?:that\s+)?"
-    r"(?:it(?:'s|\s+is|\s+was)|this\s+is|(?:the\s+)?(?:\w+\s+)?(?:answer|choice|option|result)\s+(?:is|(?:w|c|sh)ould\s+be|can\s+be))"
-)
-#: Words before what they deny.
-_DENYING = (
-    rf"(?:\b{_DISBELIEVED}|⟨denies⟩)(?!\s+⟨only certain⟩)(?!-)\s*"
-    r"|≠|!=|\\neq?(?![a-z])\s*|\\not\s*="
-)
-_BEFORE = word_pattern(_DENYING, re.IGNORECASE)
+_UNEQUAL = word_pattern(r"(?:≠|!=|\\neq?(?![a-z])|\\not\s*=)\s*[^\s$,;。，；]*")
+_BEFORE = word_pattern("⟨denying⟩", re.IGNORECASE)
 #: Where what such words deny ends.
 _END = word_pattern(
     r"(?:[,;:!?。，；]|\.)(?=\s|\Z|[^\x00-\x7f])|\n|(?<!\([A-Za-z])[)\]]"
     r"|\s+(?=(?:because|since|so|therefore|hence|thus|while|whereas|que|and\s+(?:the|it|i|we|so|thus)|is|are|was|it's)\b)"
+    r"|(?<=\w)\s+(?=(?:ist|sind|est|sont|es|son|è|sono|é|são|zijn|jest|są|это)\b)"
     r"|\s*(?=⟨contrasts⟩)|—|–",
     re.IGNORECASE,
 )
-_ADVERBS = r"(?:\s+(?:\w+ly|also|just|all|both|an?|the|la|le|el|il|de|die|das|het))*\s+"
-_NOT_RIGHT = rf"⟨not⟩{_ADVERBS}⟨right possible⟩"
 #: Words after what they deny, in one sentence with it.
 _AFTER = word_pattern(
-    rf"⟨links⟩{_ADVERBS}(?:⟨wrong⟩|{_NOT_RIGHT})"
-    rf"|⟨not⟩\s+⟨links⟩{_ADVERBS}⟨right possible⟩"
-    rf"|\b(?:is|are|was|were)n'?t{_ADVERBS}⟨right possible⟩|⟨denied⟩"
+    r"⟨links⟩⟨adverbs⟩(?:⟨wrong⟩|⟨not_right⟩)"
+    r"|⟨not⟩\s+⟨links⟩⟨adverbs⟩⟨right possible⟩"
+    r"|\b(?:is|are|was|were)n'?t⟨adverbs⟩⟨right possible⟩|⟨denied⟩"
     r"|\?\s*⟨asked_and_denied⟩",
     re.IGNORECASE,
 )
@@ -46,7 +34,7 @@ _BEFORE_OR_NAMED = word_pattern(
     r"\b(?:in(?:correct|valid|accurate)|wrong|false|worst)\s+(?:answer|option|choice|one|value|result)s?\s*"
     r"(?:(?:is|are|would\s+be)\b|:)\s*:?"
     r"|^[^\w\n]{0,10}(?:in(?:correct|valid)|wrong|false|eliminated|excluded|rejected|discarded|ruled\s+out)\s*:"
-    rf"|{_DENYING}",
+    r"|⟨denying⟩",
     re.IGNORECASE | re.MULTILINE,
 )
 #: Where the reason of such words ends.
@@ -74,6 +62,7 @@ def without_denied(text: str, *, subjects: bool = True) -> str:
         text: In plain characters.
         subjects: Whether "A is wrong" denies A, which is the answer to a question for what is wrong.
     """
+    text = _UNEQUAL.sub(lambda match: " " * len(match[0]), text)
     directions = [(_REPLACED, _HERE)]
     if subjects:
         directions += [(_AFTER, _REASON), (_BEFORE_OR_NAMED, _END)]

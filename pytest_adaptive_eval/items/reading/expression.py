@@ -2,41 +2,32 @@ r"""Read a mathematical expression that a text gives as its answer."""
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections import Counter
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters, without_checks
-from pytest_adaptive_eval.items.reading.constructions import either, with_words, word_pattern
+from pytest_adaptive_eval.items.reading.constructions import either, replaced, replacements, word_pattern
 from pytest_adaptive_eval.items.reading.denial import without_denied
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers, plain_numbers, with_powers
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
-from pytest_adaptive_eval.items.reading.stated import JOINED
 
 #: Characters of a sentence that are searched for formulas.
 _LONGEST = 300
 #: Between formulas of one list.
-_LISTED = word_pattern(rf"\s*(?:,|\b{JOINED}\b|{JOINED}|∨)\s*", re.IGNORECASE)
+_LISTED = word_pattern(r"\s*(?:,|\b⟨joined_formulas⟩\b|⟨joined_formulas⟩|∨)\s*", re.IGNORECASE)
 #: A word that joins formulas within a sentence, where a letter of the next would be part of the one before.
 _JOINS = word_pattern(
-    rf"(?<=[\w)}}\]])\s*∨\s*|(?<=\d)\s+of\s+(?=[a-z]\s*=)|(?<=[\w)}}\]])\s+{JOINED}\s+(?=[-\u2212+±√\d\\(]|[A-Za-z][\w₀-₉]*\s*=|(?<=\w\w\s)[A-Za-z](?![^\W\d_]))|(?<=[\w)}}\]])(?:または|或者?|和|と)(?=[-\d√]|[a-z]\s*=)",
+    r"(?<=[\w)}\]])\s*∨\s*|(?<=[\w)}\]])\s+⟨joined_formulas⟩\s+(?=[-\u2212+±√\d\\(]|[A-Za-z][\w₀-₉]*\s*=|(?<=\w\w\s)[A-Za-z](?![^\W\d_]))|(?<=[\w)}\]])(?:または|或者?|和|と)(?=[-\d√]|[a-z]\s*=)",
     re.IGNORECASE,
-)
-_WORD_NAMES = (
-    "sin|cos|tan|cot|sec|csc|arc(?:sin|cos|tan)|[sct](?:in|os|an)h|log|ln|exp|lim|max|min|mod|gcd|lcm|det|pi|sqrt|sgn"
-)
-_LETTER = "[A-Za-zÀ-ӿ]"
-_ATOM = (
-    rf"\\[A-Za-z]+|\\[,;:!{{}}|]|\d+(?:[.,]\d+)*(?:[A-Za-z]{{1,2}}(?!{_LETTER}))?"
-    rf"|(?<!{_LETTER})(?<!')(?:[A-Za-zα-ω]|{_WORD_NAMES})(?!{_LETTER}|'\w)"
-    r"|[πθ∞√∛ℝℤ∅½⅓⅔¼¾⅙⅛°%∈∪∩±⁰¹²³⁴-⁹⁻ⁿ₀-₉]"
 )
 #: A formula in a sentence that does not mark it, with a digit or an operator.
 _PLAIN_FORMULA = word_pattern(
-    rf"(?=[^\n]{{0,80}}?[\d=^+*/<>≤≥√π∞∅(])(?:[-\u2212+(\[{{|\u27e8]\s?)*(?:{_ATOM})(?:\s?(?:{_ATOM}|[-\u2212+*/^=<>≤≥≠·⋅×÷(){{}}\[\]|!_,;'′:\u27e9]))*"
+    r"(?=[^\n]{0,80}?[\d=^+*/<>≤≥√π∞∅(])(?:[-\u2212+(\[{|⟨]\s?)*(?:⟨atom⟩)(?:\s?(?:⟨atom⟩|[-\u2212+*/^=<>≤≥≠·⋅×÷(){}\[\]⟨⟩|!_,;'′:]))*"
 )
 _WORDY = word_pattern(
-    rf"(?<!\\left)\((?=[^()]*(?<![\\A-Za-z])[^\W\d_]{{3}})(?![^()]*(?:{_WORD_NAMES})\b)[^()]*\)|\b(?:where|for|with|für|mit|pour|avec|para|con|per|com|voor|dla|при|где)\s.*"
+    r"(?<!\\left)\((?=[^()]*(?<![\\A-Za-z])[^\W\d_]{3})(?![^()]*(?:⟨functions⟩)\b)[^()]*\)|\b(?:where|for|with|für|mit|pour|avec|para|con|per|com|voor|dla|при|где)\s.*"
 )
 _PROSE = word_pattern(r"(?<!\d)[^\W\d_]{3,}|(?<!\S)[^\W\d_]{2}(?!\S)|[\u3040-\u9fff]")
 #: A letter that is a word at the begin or the end of what was taken for a formula.
@@ -44,7 +35,7 @@ _LONE = word_pattern(r"\A[aeiouyAEIOY]\s+(?=[\w(\\√]|-\d)|(?<=[\w)}\]])\s+[aei
 _ACCOMPANIED = word_pattern(r"⟨accompanies⟩\s+\Z", re.IGNORECASE)
 #: Several values, each with its name.
 _VALUES = word_pattern(
-    rf"=[^=]*(?:(?<!\\)[,;∨]|\\{{2}}|\\q?quad|\\lor|\\vee|\b{JOINED}\b|または|或者?)(?:[\s}}]|\\q?quad)*"
+    r"=[^=]*(?:(?<!\\)[,;∨]|\\{2}|\\q?quad|\\lor|\\vee|\b⟨joined_formulas⟩\b|または|或者?)(?:[\s}]|\\q?quad)*"
     r"(?:\\[a-z]+\s+)?[a-z](?:_\{?\w+\}?|[₀-₉])?(?:\(\w\))?\s*=",
     re.IGNORECASE,
 )
@@ -53,33 +44,24 @@ _SENTENCE = word_pattern(r"(?<=[\w)}\]])(?:[.?](?=\s|$)|!(?=\s+[A-Z]))|\n|。")
 _FRACTION = word_pattern(r"\\[dtc]?frac\s*(?:\{([^{}]*)\}|(\w))\s*(?:\{([^{}]*)\}|(\w))")
 _ROOT = word_pattern(r"(?:\\sqrt\s*(?:\{([^{}]*)\}|(\w))|√\s*\(?(\w+)\)?|sqrt\s*\(([^()]*)\))")
 _POWER = word_pattern(r"\^\s*(?:\{([^{}]*)\}|(\d+|\w))")
-_LOOKS = (
-    (r"\\(?:cdot|times)(?![a-z])|×|·", "*"),
-    (r"_\{(\w{2,})\}", r"_(\1)"),
-    (
-        r"\\(?:left|right|displaystyle|limits|mathrm|mathbf|boldsymbol|quad|qquad|[bB]igg?)(?![a-z])"
-        r"|\\[!,;: ()\[\]]|[{}\s$]|~",
-        "",
-    ),
-    (r"\\(?:text\w{0,2}|mbox)(?![a-z])", ""),
-    (r"(?:\^\(?\\circ\)?|\\degree|°)(?!\d)", ""),
-    (r"(?<=\d)\s*\*\s*(?=[^\W\d]|[\\(√])", ""),
-    (r"\\%|%", ""),
-    (r"\\\$", ""),
-    (r"\\leq?(?![a-z])|\\leqslant", "≤"),
-    (r"\\geq?(?![a-z])|\\geqslant", "≥"),
-    (r"\\neq?(?![a-z])|!=", "≠"),
-    (r"\\pm(?![a-z])", "±"),
-    (r"\\(?:emptyset|varnothing)(?![a-z])", "∅"),
-    (r"\\pi(?![a-z])", "π"),
-    (r"\\infty(?![a-z])", "∞"),
-    (r"\A[A-Za-z](?:\\in|=|∈)(?=.)", ""),
-)
-#: The name of what an expression gives, and the sign behind it.
-_NAME_BEFORE = (
-    r"(?:(?:\(\s*[a-z](?:\s*,\s*[a-z])+\s*\)|[a-zA-Z](?:_\{?\w\}?|[₀-₉])?(?:\([a-z]\))?|\\theta)"
-    r"\s*(?:=|\\in(?![a-z])|∈))"
-)
+_LOOKS = replacements(r"""
+\\(?:cdot|times)(?![a-z])|×|· => *
+_\{(\w{2,})\} => _(\1)
+\\(?:left|right|displaystyle|limits|mathrm|mathbf|boldsymbol|quad|qquad|[bB]igg?)(?![a-z])|\\[!,;: ()\[\]]|[{}\s$]|~ =>
+\\(?:text\w{0,2}|mbox)(?![a-z]) =>
+(?:\^\(?\\circ\)?|\\degree|°)(?!\d) =>
+(?<=\d)\s*\*\s*(?=[^\W\d]|[\\(√]) =>
+\\%|% =>
+\\\$ =>
+\\leq?(?![a-z])|\\leqslant => ≤
+\\geq?(?![a-z])|\\geqslant => ≥
+\\neq?(?![a-z])|!= => ≠
+\\pm(?![a-z]) => ±
+\\(?:emptyset|varnothing)(?![a-z]) => ∅
+\\pi(?![a-z]) => π
+\\infty(?![a-z]) => ∞
+\A[A-Za-z](?:\\in|=|∈)(?=.) =>
+""")
 
 
 def _commas(column: str) -> str:
@@ -87,80 +69,76 @@ def _commas(column: str) -> str:
     return ",".join(entry.strip() for entry in column.split("\\\\") if entry.strip())
 
 
-def _decimal(number: str) -> str:
-    """Return a number beside a semicolon with a point for its comma."""
-    return number.replace(",", ".")
-
-
-_JOINED = with_words(JOINED)
-_REALS = r"(?:\\math(?:bb|bf|rm)\s*\{?\s*R\s*\}?|ℝ|R)"
 #: Notations of one expression, in the order of replacement.
-_CANONICAL = (
-    ("\u2013", "-"),
-    (r"[⁰¹²³⁴⁵⁶⁷⁸⁹⁻ⁿ]+", lambda match: with_powers(match[0])),
-    (r"[·⋅]", r"\\cdot "),
-    (r"\\[dtc]frac(?![a-z])", r"\\frac"),
-    (r"(?<=\d)\{,\}(?=\d)", "."),
-    (r"\\?sqrt\s*\(([^()]*)\)", r"\\sqrt{\1}"),
-    (r"\\?exp\s*\(([^()]*)\)", r"e^{\1}"),
-    (r"\s*(?:∨|\\lor(?![a-z])|\\vee(?![a-z])|,\s*\\q?quad(?![a-z]))\s*", ", "),
-    # an angle is the other end than the bracket that faces it
-    (r"\\langle(?![a-z])", "\u27e8"),
-    (r"\\rangle(?![a-z])", "\u27e9"),
-    (r"\u27e8(?=[^()\[\]\u27e9]*[\[\]])", "("),
-    (r"\u27e8(?=[^()\[\]\u27e9]*\))", "["),
-    (r"(\([^()\[\]\u27e8]*)\u27e9", r"\1]"),
-    (r"(\[[^()\[\]\u27e8]*)\u27e9", r"\1)"),
-    (r"\u27e8(.*?)\u27e9", r"(\1)"),
-    # math-verify takes letters at the end for a unit
-    (r"(?<=\d)([a-z])([a-z])(?![A-Za-z])", r"\1*\2"),
-    (r"[½⅓⅔¼¾⅙⅛]", lambda match: "\\frac{{{}}}{{{}}}".format(*unicodedata.normalize("NFKC", match[0]).split("\u2044"))),
-    (rf"(?<![\\A-Za-z])({_WORD_NAMES})(?![A-Za-z])", r"\\\1 "),
-    (r"(?<![\d,(\[{])(\d+),(\d+)(?=\s*(?:[·*×a-zπ√]|\\[a-z]))", r"\1.\2"),
-    (r"\A(\s*(?:[A-Z]\s*=)?\s*)\{([^{}]*[,;][^{}]*)\}\s*\Z", r"\1\\{\2\\}"),
-    (r"\*\*", "^"),
-    (r"\+/-", r"\\pm "),
-    (r"√\s*\(?(\w+)\)?", r"\\sqrt{\1}"),
-    ("∞", r"\\infty "),
-    ("∪", r"\\cup "),
-    (r"(?<=[\w)}])\s+(?:oder|und|et|ou|lub)\s+(?=[-\d\\({])", ", "),
-    (r"(\\\{[^{};]*);(?=[^{}]*\\\})", r"\1,"),
-    # the letters e and i are numbers, in whatever type they are set; others may be units
-    (r"\\(?:math\w{2}|operatorname|text\w{0,2})\s*\{\s*([ei])\s*\}", r"{\1}"),
-    (rf"\\text\w{{0,2}}\s*\{{\s*(?:{_JOINED}|of)\s*\}}", ", "),
-    (r"(?<=\d)\s+of\s+(?=[a-z]\s*=)", ", "),
-    (rf"\A\s*{either('empty_set')}\s*\Z", r"\\emptyset"),
-    ("∅", r"\\emptyset "),
-    (rf"(?<=[\w)}}])\s*(?:,?\s\b{_JOINED}\b\s|または|或者?|和|と)\s*(?=[a-z](?:_\{{?\w\}}?)?\s*=)", ", "),
-    (r"\A\s*\\?\{\s*[a-z]\s*(?:\||:|\\mid)\s*(.*?)\\?\}\s*\Z", r"\1"),
-    (r"(?<=\d)_\s*\{\s*\\text\w{0,2}\s*\{\s*(\w+)\s*\}\s*\}", lambda match: f"_{{{plain_numbers(match[1])}}}"),
-    (r"\\left(?![a-z])|\\right(?![a-z])", ""),
-    (
-        r"\\begin\{(?:cases|aligned|array)\}(?:\{[lcr|]+\})?(.*?)\\end\{(?:cases|aligned|array)\}",
-        lambda match: _commas(match[1].replace("&", "")),
-    ),
-    (r"\A\s*\\(?:vec|overrightarrow)\s*(?:\{[^{}]*\}|[a-zA-Z])\s*=?\s*(?=\\begin|\(|\\?\{)", ""),
-    (r"\\begin\{[pb]?matrix\}([^&]*?\\\\[^&]*?)\\end\{[pb]?matrix\}", lambda match: f"({_commas(match[1])})"),
-    (rf"\A\s*{_NAME_BEFORE}?\](?P<low>[^\[\]()]*[,;][^\[\]()]*)(?=[\[\])]\s*\Z)", r"(\g<low>"),
-    (r"\A(\s*[(\[][^\[\]()]*)[,;]([^\[\]()]*)\[\s*\Z", r"\1,\2)"),
-    (r"\\frac\s*(\\[A-Za-z]+)\s*(\w)", r"\\frac{\1}{\2}"),
-    # values of several names are a tuple
-    (r"\A\s*([a-z])\s*=([^=,;]+)[,;]\s*(?!\1)[a-z]\s*=([^=,;]+)\Z", r"(\2,\3)"),
-    (rf"\A\s*{_NAME_BEFORE}", ""),
-    (r"\A\s*[A-Z]\s*(?=\([^()]*[|;,][^()]*\)\s*\Z)", ""),
-    (r"\A(\s*[(\[][^\[\]();|]*)[;|]([^\[\]();|]*[)\]]\s*)\Z", r"\1,\2"),
-    (r"(?<=[,;])\s*[a-z](?:_\{?\w\}?|[₀-₉])?\s*=", ""),
-    (r"\A([^()\[\]{};]+);([^()\[\]{};]+)\Z", lambda match: f"{_decimal(match[1])},{_decimal(match[2])}"),
-    (r"\A([^±,]*)(?:\\pm(?![a-z])|±)\s*([^±,]*)\Z", r"\1+\2, \1-\2"),
-    (r"(?<=[,(\[])\s*\+(?=\\infty)", ""),
-    (r"\\(?:leq|leqslant|le)(?![a-z])|<=", "≤"),
-    (r"\\(?:geq|geqslant|ge)(?![a-z])|>=", "≥"),
-    (r"\\lt(?![a-z])", "<"),
-    (r"\\gt(?![a-z])", ">"),
-    (
-        rf"\A\s*(?:{_REALS}\s*(?:\\setminus|\\backslash|\\|-|∖)\s*\\?\{{|[a-z]\s*(?:≠|!=|\\neq?(?![a-z])))\s*([^{{}},\\]+?)\s*(?:\\?\}})?\s*\Z",
-        r"(-\\infty,\1)\\cup (\1,\\infty)",
-    ),
+_CANONICAL = replacements(
+    r"""
+\u2013 => -
+\\[tdc]frac(?![a-z]) => \\frac
+(?<=\d)\{,\}(?=\d) => .
+\\?sqrt\s*\(([^()]*)\) => \\sqrt{\1}
+\\?exp\s*\(([^()]*)\) => e^{\1}
+\s*(?:∨|\\lor(?![a-z])|\\vee(?![a-z])|,\s*\\q?quad(?![a-z]))\s* => ,␣
+\\q?quad(?![a-z]) => ␣
+\\begin\{(?:cases|aligned|array)\}(?:\{[lcr|]+\})?(.*?)\\end\{(?:cases|aligned|array)\} => @commas
+\\langle => ⟨
+\\rangle => ⟩
+# an angle is open beside a square bracket, as in Dutch, and closed beside a round one, as in Polish
+⟨([^⟨⟩]*)\] => (\1]
+\[([^⟨⟩]*)⟩ => [\1)
+⟨([^⟨⟩]*)\)\s*\Z => [\1)
+\A\s*\(([^⟨⟩]*)⟩ => (\1]
+⟨(.*?)⟩ => (\1)
+[⁰¹²³⁴⁵⁶⁷⁸⁹⁻ⁿ]+ => @powers
+[·⋅] => \\cdot␣
+# math-verify takes letters at the end for a unit
+(?<=\d)([a-z])([a-z])(?![A-Za-z]) => \1*\2
+[½⅓⅔¼¾⅙⅛] => @fraction
+(?<![\\A-Za-z])(⟨functions⟩)(?![A-Za-z]) => \\\1␣
+(?<![\d,(\[{])(\d+),(\d+)(?=\s*(?:[·*×a-zπ√]|\\[a-z])) => \1.\2
+\A(\s*(?:[A-Z]\s*=)?\s*)\{([^{}]*[,;][^{}]*)\}\s*\Z => \1\\{\2\\}
+\*\* => ^
+\+/- => \\pm␣
+√\s*\(?(\w+)\)? => \\sqrt{\1}
+∞ => \\infty␣
+∪ => \\cup␣
+(?<=[\w)}])\s+(?:oder|und|et|ou|lub)\s+(?=[-\d\\({]) => ,␣
+(\\\{[^{};]*);(?=[^{}]*\\\}) => \1,
+# the letters e and i are numbers, in whatever type they are set; others may be units
+\\(?:math\w{2}|operatorname|text\w{0,2})\s*\{\s*([ei])\s*\} => {\1}
+\\text\w{0,2}\s*\{\s*(?:⟨joined_formulas⟩|of)\s*\} => ,␣
+\A\s*⟨empty_set⟩\s*\Z => \\emptyset
+∅ => \\emptyset␣
+(?<=[\w)}])\s*(?:,?\s\b⟨joined_formulas⟩\b\s|または|或者?|和|と)\s*(?=[a-z](?:_\{?\w\}?)?\s*=) => ,␣
+\A\s*\\?\{\s*[a-z]\s*(?:\||:|\\mid)\s*(.*?)\\?\}\s*\Z => \1
+(?<=\d)_\s*\{\s*\\text\w{0,2}\s*\{\s*(\w+)\s*\}\s*\} => @base
+\\left(?![a-z])|\\right(?![a-z]) =>
+\A\s*\\(?:vec|overrightarrow)\s*(?:\{[^{}]*\}|[a-zA-Z])\s*=?\s*(?=\\begin|\(|\\?\{) =>
+\\begin\{[pb]?matrix\}([^&]*?\\\\[^&]*?)\\end\{[pb]?matrix\} => @column
+\A\s*⟨named⟩?\](?P<low>[^\[\]()]*[,;][^\[\]()]*)(?=[\[\])]\s*\Z) => (\g<low>
+\A(\s*[(\[][^\[\]()]*)[,;]([^\[\]()]*)\[\s*\Z => \1,\2)
+\\frac\s*(\\[A-Za-z]+)\s*(\w) => \\frac{\1}{\2}
+# values of several names are a tuple
+\A\s*([a-z])\s*=([^=,;]+)[,;]\s*(?!\1)[a-z]\s*=([^=,;]+)\Z => (\2,\3)
+\A\s*⟨named⟩ =>
+\A\s*[A-Z]\s*(?=\([^()]*[|;,][^()]*\)\s*\Z) =>
+\A(\s*[(\[][^\[\]();|]*)[;|]([^\[\]();|]*[)\]]\s*)\Z => \1,\2
+(?<=[,;])\s*[a-z](?:_\{?\w\}?|[₀-₉])?\s*= =>
+\A([^±,]*)(?:\\pm(?![a-z])|±)\s*([^±,]*)\Z => \1+\2, \1-\2
+\A([^()\[\]{};]+;[^()\[\]{};]+)\Z => @decimals
+\A(?!.*\d,\d)(.*)\Z => @commas_of
+(?<=[,(\[])\s*\+(?=\\infty) =>
+\\(?:leq|leqslant|le)(?![a-z])|<= => ≤
+\\(?:geq|geqslant|ge)(?![a-z])|>= => ≥
+\\lt(?![a-z]) => <
+\\gt(?![a-z]) => >
+""",
+    powers=lambda match: with_powers(match[0]),
+    fraction=lambda match: f"{unicodedata.normalize('NFKC', match[0])}".join("()").replace("\u2044", "/"),
+    base=lambda match: f"_{{{plain_numbers(match[1])}}}",
+    commas=lambda match: _commas(match[1].replace("&", "")),
+    decimals=lambda match: match[1].replace(",", ".").replace(";", ","),
+    column=lambda match: f"({_commas(match[1])})",
+    commas_of=lambda match: match[1].replace(";", ","),
 )
 #: The base of a number.
 _BASE = word_pattern(r"(?<=\d)_\s*\{?\s*(?:\\text\w{0,2}\s*\{)?\s*(\w+)")
@@ -183,15 +161,14 @@ _WITHOUT_LETTERS = word_pattern(
     r"\\(?:begin|end)\s*\{\w+\}(?:\{[lcr|]+\})?|_\s*\{\s*\\text\w{0,2}\s*\{\w+\}\s*\}|\\[A-Za-z]+"
 )
 #: A word that is the name of a function or a number.
-_NAME = word_pattern(f"{_WORD_NAMES}|sup|inf|deg", re.IGNORECASE)
+_NAME = word_pattern("⟨functions⟩|sup|inf|deg", re.IGNORECASE)
 _COMMAND = word_pattern(r"\\(?:text\w{0,2}|math\w{2}|mbox|boxed|left|right|displaystyle)(?![a-z])|\\[(){}\[\],;:! ]|\$")
 
 
 def canonical_expression(text: str) -> str:
     """Return an expression in one notation, without a name assigned to it and without a unit."""
     text = plain_characters(text)
-    for pattern, replacement in _CANONICAL:
-        text = re.sub(pattern, replacement, text)
+    text = replaced(text, _CANONICAL)
     unit = _UNIT.search(text)
     if unit and list(expected_numbers(f"1 {unit[1] or unit[2]}")) == [1]:
         text = text[: unit.start()]
@@ -207,7 +184,20 @@ _OPEN, _CLOSED = {"<": "(", ">": "(", "≤": "[", "≥": "["}, {"<": ")", ">": "
 _INTERVALS = word_pattern(r"\s*[(\[][^()\[\]]*,[^()\[\]]*[)\]]\s*(?:\\cup\s*[(\[][^()\[\]]*,[^()\[\]]*[)\]]\s*)*")
 _BRACED = word_pattern(r"\\?\{([^{}]*;[^{}]*?)\\?\}\s*\Z")
 _VECTOR = word_pattern(r"\\vec(?![a-z])|\\overrightarrow|ve[ck]t[eo]|wektor|вектор|向量|ベクトル", re.IGNORECASE)
-_BINOMIAL = word_pattern(r"\\binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}|\[([^\[\],]*(?:,[^\[\],]*)+)\]")
+_BINOMIAL = word_pattern(r"\\binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}|\[([^\[\],;]*(?:[,;][^\[\],;]*)+)\]")
+#: All numbers but some.
+_WITHOUT = word_pattern(
+    r"\s*(?:\\(?:mathbb|mathbf|Bbb)\s*\{?R\}?|ℝ|R)\s*(?:\\setminus|\\backslash|∖|\\|-)\s*\\?\{([^{}]*?)\\?\}\s*"
+)
+
+
+def as_intervals(expression: str) -> str:
+    """Return a canonical expression of all numbers but some as intervals."""
+    without = _WITHOUT.fullmatch(expression)
+    if without is None:
+        return expression
+    ends = ["-\\infty", *re.split(r"\s*[,;]\s*", without[1]), "\\infty"]
+    return "\\cup ".join(f"({low},{high})" for low, high in itertools.pairwise(ends))
 
 
 def in_form_of(expression: str, other: str) -> str:
@@ -250,7 +240,7 @@ def with_braced_vector(expression: str, question: str) -> str:
 
 def is_vector(expression: str) -> bool:
     """Return whether an expression is a column or a vector, and no pair or interval."""
-    return re.search(r"\\begin\{[pb]?matrix\}[^&]*\\end|\\langle", expression) is not None
+    return re.search(r"\\begin\{[pb]?matrix\}[^&]*\\end|\\langle|⟨", expression) is not None
 
 
 def is_equation(expression: str) -> bool:
@@ -271,9 +261,7 @@ def normal_expression(text: str) -> str:
         if simple == text:
             break
         text = simple
-    for pattern, replacement in _LOOKS:
-        text = re.sub(pattern, replacement, text)
-    return text.casefold()
+    return replaced(text, _LOOKS).casefold()
 
 
 def _operand(text: str) -> str:
@@ -340,11 +328,10 @@ def _has_value(formula: str) -> bool:
 
 #: Signs of mathematics in words, between or before operands.
 _SPOKEN = (
-    ("empty_set", "∅"),
     ("root", "√"),
     ("pi", "π"),
+    ("infinity", "∞"),
     ("squared", "^2"),
-    ("times", "*"),
     ("over", "/"),
     ("minus", "-"),
     ("plus", "+"),
@@ -356,10 +343,10 @@ def _written(line: str) -> str:
     number = plain_numbers(line)
     written = number
     for name, sign in _SPOKEN:
-        end = "" if sign in "∅π^2" else r"(?=[\w(√π\\-])"
-        start = "" if sign in "∅√π-" else r"(?<=[\w)π])"
+        end = "" if sign in "π∞∅^2" else r"(?=[\w(√π\\-])"
+        start = "" if sign in "√π∞∅-" else r"(?<=[\w)π])"
         written = re.sub(
-            rf"{start}\s*{either(name)}\s*{end}", sign if sign in "∅π^2" else f" {sign}", written, flags=re.IGNORECASE
+            rf"{start}\s*{either(name)}\s*{end}", sign if sign in "π∞∅^2" else f" {sign}", written, flags=re.IGNORECASE
         )
     return line if written == number else written
 
@@ -389,8 +376,8 @@ def _stated(text: str) -> list[str]:
     sentence = _SENTENCE.split(text.strip().strip("*`\"' "), maxsplit=1)[0].strip().strip("*`\"' ").rstrip(".,;")
     if is_words(sentence):
         return [sentence]
-    formulas = _plain_formulas(_WORDY.sub("", sentence)) or _plain_formulas(sentence)
-    return (formulas or [sentence] * bool(sentence))[-1:]
+    bare = _WORDY.sub("", sentence)
+    return (_plain_formulas(bare) or _plain_formulas(sentence) or [sentence] * bool(sentence))[-1:]
 
 
 def _last(text: str) -> list[str]:

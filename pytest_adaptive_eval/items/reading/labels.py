@@ -9,14 +9,9 @@ from string import ascii_uppercase
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
 from pytest_adaptive_eval.items.reading.constructions import WORDS, any_of, with_words, word_pattern
-from pytest_adaptive_eval.items.reading.stated import JOINED
 
 #: Series of labels that questions put before their options.
 _SERIES = ("123456789", "abcdefghij", "АБВГДЕЖЗИК", "абвгдежзик", "アイウエオカ", "甲乙丙丁戊己", "①②③④⑤⑥⑦⑧⑨")
-#: What does not follow a label, as "d. h." and "c'est"; what does, and words that do so behind a digit or a noun.
-_UNFOLLOWED = r"(?!\.\s?\w\.|'\w|[.,]\d|\s?[-+*/=]\s?\d)"
-_MARK = r"\s*(?:[)\].:,;!?*\"'`–—-]|\Z|\n|[^\x00-ӿ])"
-_WORD = rf"\s*(?:\b{JOINED}\b|⟨states links fits because⟩)"
 _PLACES = [
     any_of((language, words.split()[place]) for language, words in WORDS["ordinals"].items())
     for place in range(len(WORDS["ordinals"]["en"].split()))
@@ -24,7 +19,8 @@ _PLACES = [
 _ORDINAL = word_pattern(
     r"(?P<before>⟨states chooses⟩\s*)?(?:⟨articles⟩\s*)?"
     rf"(?:{'|'.join(f'({place})' for place in _PLACES)})"
-    r"\s*(?:⟨option⟩|\bone\b|(?(before)(?=[.,!]|\Z|\s+(?:of|der|des|de|di|van|z|из)\b)|(?!)))",
+    r"(?:\s*(?:⟨option⟩|\bone\b|⟨listed⟩|(?(before)(?=[.,!]|\Z|\s+(?:of|der|des|de|di|van|z|из)\b)|(?!)))"
+    r"|(?=,?\s*(?:⟨or and⟩|либо)\s+(?:\S+\s+){1,2}⟨option⟩))",
     re.IGNORECASE,
 )
 
@@ -52,7 +48,7 @@ def with_capitals(text: str, labels: str, count: int) -> str:
     if not labels:
         return text
     label = (
-        r"(?P<noun>(?i:⟨option⟩)\s?)?(?<![0-9A-Za-zÀ-ӿ.,/'])(?<![=+/^-])(?<![=+*/^-]\s)[(\[]?"
-        rf"(?P<label>[{labels}]){_UNFOLLOWED}(?=(?(noun)(?:{_MARK}|{_WORD})|(?:{_MARK}|(?<=\d){_WORD})))[)\]]?"
+        r"(?P<noun>(?i:⟨option⟩)\s?)?(?<![0-9A-Za-zÀ-ӿ.,/'])(?<![=+/^-])(?:(?<=\n-\s)|(?<![=+*/^-]\s))[(\[]?"
+        rf"(?P<label>[{labels}])⟨unfollowed⟩(?=(?(noun)(?:⟨label_end⟩|⟨label_word⟩)|(?:⟨label_end⟩|(?<=\d)⟨label_word⟩)))[)\]]?"
     )
     return re.sub(with_words(label), lambda match: f"({ascii_uppercase[labels.index(match['label'])]})", text)

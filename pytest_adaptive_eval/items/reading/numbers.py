@@ -13,14 +13,24 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
-from pytest_adaptive_eval.items.reading.constructions import word_pattern
+from pytest_adaptive_eval.items.reading.constructions import replaced, replacements, word_pattern
 from pytest_adaptive_eval.items.reading.counts import with_digits
+from pytest_adaptive_eval.items.reading.language import languages_of
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-_PARTS = ("hal(?:f|ves)", "thirds?", "(?:quarter|fourth)s?", *(f"{part}s?" for part in ("fifth", "sixth", "seventh")))
-_PARTS += ("eighths?", "ninths?", "tenths?")
+_PARTS = (
+    "hal(?:f|ves)",
+    "thirds?",
+    "(?:quarter|fourth)s?",
+    "fifths?",
+    "sixths?",
+    "sevenths?",
+    "eighths?",
+    "ninths?",
+    "tenths?",
+)
 #: Multipliers after a number, with their value as a fraction.
 _MULTIPLIERS = {
     "hundreds?|百(?!分)": "100",
@@ -39,58 +49,54 @@ _VULGAR = str.maketrans(
     {letter: unicodedata.normalize("NFKC", letter).replace("\u2044", "/") for letter in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞⅐⅑⅒"}
 )
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
-_CURRENCY = (
-    r"(?:(?:US|AU|CA|NZ|HK|A|C|R|S)\$|[$£¥¢฿\u20a0-\u20cf]|(?:USD|EUR|GBP|CNY|RMB|INR|CHF|JPY|SEK|NOK|DKK|AUD|CAD|NZD|HKD|SGD|KRW|"
-    r"BRL|MXN|ZAR|RUB|TRY|PLN|CZK|HUF|ILS|THB|IDR|MYR|PHP|VND|AED|SAR|NGN|EGP)|Rs\.?|Fr\.|kr\.?|zł|Kč)"
-)
 _DIGITS = (
     r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}(?!\d)(?:\.\d+)?"  # 1,234,567.8 and 12,34,567
     r"|\d{1,3}(?:\.\d{3}){2,}(?!\d)(?:,\d+)?|\d{1,3}(?:\.\d{3})+,\d{1,2}(?!\d)"  # 1.234.567 and 1.234,56
     r"|\d{1,3}(?:[ \u2009\u202f'_]\d{3})+(?![\d])(?:[.,]\d+)?"  # 1 234 567
-    r"|\d+,\d{1,2}(?![\d,])|\d+,\d{4,}(?![\d,])|\d+(?:\.\d+)?|\.\d+)"
+    r"|\d+,\d{1,2}(?!,?\d)|\d+,\d{4,}(?!,?\d)|\d+(?:\.\d+)?|\.\d+)"
 )
 _NUMBER = word_pattern(
     r"(?<![A-Za-z0-9_.^])"
-    r"(?:(?P<sign>[-+\u2013](?!\s)|(?:minus|negative|menos|moins)\s|[负負]|マイナス)\s?[{(\[]*)?"
-    rf"(?P<currency>{_CURRENCY}\s?)?(?P<inner>-(?!\s))?(?P<digits>{_DIGITS})"
+    r"(?:(?P<sign>[-+\u2013](?!\s)|(?:(?<!\d\s)⟨minus⟩|negative\b|負)\s?)\s?[{(\[]*)?"
+    rf"(?P<currency>⟨currency⟩\s?)?(?P<inner>-(?!\s))?(?P<digits>{_DIGITS})"
     r"(?P<exponent>[eE][-+]?[1-3]?\d{1,2}(?!\d)|\}?\s?(?:\\times|\\cdot|[×x*·])\s?10\s?(?:\^|\*\*)\s?\{?\(?(?P<power>[-+]?[1-3]?\d{1,2})(?!\d)\)?\}?)?"
     r"(?:\s?(?:\^|\*\*)\s?(?:\{\s?|\()?(?P<raised>[-+]?[1-3]?\d{1,2})(?![\d.]|\s?[-+*/^]\s?\w)\s?[})]?)?"
     r"(?P<mixed>\s?\{?(?<=[\s{])\s?(?:and\s)?\d+/\d+\}?)?(?:\s?/\s?(?P<bottom>-?\d+(?:\.\d+)?))?\}?"
-    rf"(?:\sand\s(?:an?\s|(?P<parts>\d{{1,9}})[\s-])(?P<part>{'|'.join(_PARTS)})(?!\w))?"
+    rf"(?:\sand\s(?:an?\s|(?P<parts>\d{{1,9}})[\s-])(?P<part>⟨english_parts⟩)(?!\w))?"
     r"(?P<percent>\s?(?:%|⟨percent⟩))?"
     rf"(?:(?P<letter>(?-i:[kKM]))(?![^\W_])|[\s-]?(?P<multiplier>{'|'.join(_MULTIPLIERS)})(?![0-9A-Za-z_À-ӿ]))?",
     re.IGNORECASE,
 )
+_BELOW_ZERO = word_pattern(r"(?<![\d.,-])(\d[\d.,]*(?:\s?°?\s?[^\W\d]{1,12}){0,2})\s⟨below_zero⟩", re.IGNORECASE)
 
-_PART = rf"(?:{'|'.join(_PARTS)})"
-_A_PART = word_pattern(rf"\ban?(?=[\s-]{_PART}(?:\s+of\b|[^\w\s]|\s*\Z))", re.IGNORECASE)
+_A_PART = word_pattern(r"\ban?(?=[\s-]⟨english_parts⟩(?:\s+of\b|[^\w\s]|\s*\Z))", re.IGNORECASE)
 #: A fraction that names the whole first: 五分之四 is 4/5.
 _PARTS_BEFORE = word_pattern(r"(?<![\d.])(\d+)\s?(?:分之|分の)\s?(\d+)(?![\d.])")
 _POINT = word_pattern(r"(?<=\d)\s+point\s+(?=\d)", re.IGNORECASE)
 
 _RAISED = word_pattern(r"[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
-_ARGUMENT = r"(?:\{\s*(-?\s*[\d.,]+)\s*\}|(\d))"
-_START = r"(?:\A|[\n=(:≈{|$]|\\approx|\b(?:is|are|was|were|be|equals|ist|est|es)\b|[是为為])"
 #: Notations of LaTeX and their plain forms, in the order of replacement.
-_PLAIN = (
-    (r"\\(?:text|textbf|mathbf|mathrm|textit|mbox|bf|rm|mathit)\s*\{([^{}]*)\}", r" \1 "),
-    (r"<<[^<>\n]{1,100}>>|\\(?:text)?color\{\w+\}", ""),  # <<9*2=18>> of GSM8K
-    (r"\\(?:left|right|displaystyle|boldsymbol|underline|[lL]arge)(?![a-z])", ""),
-    (r"\^\{?\\circ\}?|\\degree(?![a-z])", "°"),
-    (r"\{\s*,\s*\}|(?<=\d)(?:,?\\[!,;: ]|\\[!])+(?=\d{3})", ","),
-    (r"\\([$%])", r"\1"),
-    (r"百分之\s*(\d[\d.]*)", r"\1%"),
-    (r"\\!", ""),
-    (r"\\[,;()\[\]]", " "),
-    (rf"\\[dtc]?frac\s*{_ARGUMENT}\s*{_ARGUMENT}(?!\d)", r"{\1\2/\3\4}"),
-    (r"(?<=\d)\s*\{(\d+/\d+)\}", r" \1"),
-    (r"\|\s?[-+]?\s?\{?(\d[\d.,/]*)\}?\s?\|", r"{\1}"),
-    (r"(\\[A-Za-z]+)(?=\d)", r"\1 "),
-    # a spaced dash where a statement begins: a sign
-    (rf"({_START}[\s$*({{\\]{{0,8}})[-\u2013]\s+(?=[\d{{(.$])", r"\1-"),
-    # a power of letters: of a unit, or of an unknown
-    (r"([A-Za-z°]\s?)\$?\s?\^\s?(?:\{\s?[-+]?\d\s?\}|\(?[-+]?\d(?!\d)\)?)", r"\1 "),
-)
+_PLAIN = replacements(r"""
+\\(?:text|textbf|mathbf|mathrm|textit|mbox|bf|rm|mathit)\s*\{([^{}]*)\} => ␣\1␣
+<<[^<>\n]{1,100}>>|\\(?:text)?color\{\w+\} =>
+\\(?:left|right|displaystyle|boldsymbol|underline|[lL]arge)(?![a-z]) =>
+\^\{?\\circ\}?|\\degree(?![a-z]) => °
+\{\s*,\s*\}|(?<=\d)(?:,?\\[!,;: ]|\\[!])+(?=\d{3}) => ,
+\\([$%]) => \1
+(?:零下|氷点下)\s?(?=\d) => -
+百分之\s*(\d[\d.]*) => \1%
+\\! =>
+(?<=\d),[-\u2013\u2014]{1,2}(?![\d-]) =>
+\\[,;()\[\]] => ␣
+\\[dtc]?frac\s*⟨argument⟩\s*⟨argument⟩(?!\d) => {\1\2/\3\4}
+(?<=\d)\s*\{(\d+/\d+)\} => ␣\1
+\|\s?[-+]?\s?\{?(\d[\d.,/]*)\}?\s?\| => {\1}
+(\\[A-Za-z]+)(?=\d) => \1␣
+# a spaced dash where a statement begins: a sign
+(⟨begins⟩[\s$*({\\]{0,8})[-\u2013]\s+(?=[\d{(.$]) => \1-
+# a power of letters: of a unit, or of an unknown
+([A-Za-z°]\s?)\$?\s?\^\s?(?:\{\s?[-+]?\d\s?\}|\(?[-+]?\d(?!\d)\)?) => \1␣
+""")
 #: Significant digits from which a decimal number is right where it is the rounded one.
 _PRECISE = 5
 #: Significant digits of a float. An expected number that is written out has its error.
@@ -101,61 +107,10 @@ _THOUSAND = 1000
 _LARGEST = 400
 _FORMULA_END = word_pattern(r"\s*\$")
 
-#: Commands of LaTeX that are not part of an expression.
-_LAYOUT = (
-    r"(?:q?quad|approx|to|[Rr]ightarrow|[Ll]ong\w*|implies|therefore|because|iff|cong|equiv|sim|boxed|fbox|left|right"
-    r"|displaystyle|l?dots|square|blacksquare|checkmark|degree|circ|end|begin|math\w*|text\w*|boldsymbol|bf|rm|mbox"
-    r"|[bB]igg?|newline|hspace|lt|gt|[lg]eq?(?:slant)?|neq?|euro|pounds)(?![A-Za-z])"
-)
-_FUNCTION = rf"\\(?!{_LAYOUT})[A-Za-z]+"
-_LETTER = r"(?<![^\W\d_])[A-Za-z]"
-_NAME = r"pi|ln|log\d*|sqrt|exp|abs|sin|cos|tan"
-_SYMBOL = r"[±∓√∛∜∑∏∫∂∇∆∪∩∈∉⊂⊃⊕⊗∘∙⋅∗π∞⌊⌋⌈⌉‰]"
-_OPENED = r"\s?[({\[]*\s?"
-_CLOSED = r"\s?[)\]}]*\s?"
-#: Begin of what an operator before it joins to a number.
-_OPERAND = r"\s?(?:[\d(\\{$√]|[.-]\s?\d|[A-Za-z](?![^\W_]))"
-_NAMED_OPERATOR = r"(?:plus|minus|times|over|divided\s+by|multiplied\s+by|mod(?:ulo)?|choose|of|in|by|less|remainder)"
-_BEFORE_PARTS = (
-    rf"(?:[\d)\]}}%!]|{_LETTER}|\\[A-Za-z]+|\|(?=\S)|\b(?:{_NAME}))\s?(?:\*\*|[-\u2013+*/×·÷^_])",
-    _SYMBOL,
-    r"[\^_]",
-    rf"[-\u2013](?={_OPENED}[-\u2013])",
-    rf"{_FUNCTION}(?:\s*\[\d*\])?",
-    rf"(?:{_FUNCTION}|{_LETTER}|\b(?:{_NAME}))\s?[({{]",
-    r"\}\s?(?=\{)",  # \frac{x}{3}
-    r"[\^_]\{?\w+\}?(?:\s|(?=[({\[]))",  # \log_2 3
-    r"\d\s?x\s|\d:(?!\s)|\d\s:\s|\+/|\d\.(?=\()|分之|[)\]](?=\Z|[({])|(?:\\infty|∞)\s?,",
-    rf"\d[!%]?\s(?:{_NAMED_OPERATOR}|to\s+the(?:\s+power(?:\s+of)?)?)\s",
-    rf"\d[\d.]*[\s-]?(?:{'|'.join(_PARTS)}|%|percent)\s+of\s",
-    r"\b(?:half|twice|double|triple|thrice|log|ln|sqrt|factorial|at\s+least|at\s+most)\s",
-    r"\b(?:half|square|cube|root|reciprocal|inverse|negative|opposite|double|triple|quarter|third|logarithm|power)"
-    r"\s+(?:root\s+)?of\s",
-)
 #: What ends before a number that it is part of.
-_BEFORE = word_pattern(rf"(?:{'|'.join(_BEFORE_PARTS)}){_OPENED}(?:[-+\u2013]{_OPENED})?\Z", re.IGNORECASE)
-#: Units that are written behind a number without a space; other letters there are symbols.
-_UNITS = (
-    r"(?-i:[kmcdµμn]?[mgslWVAJNF]s?|mms?|kms?|cms?|ft|in|yd|mi|lbs?|oz|h|hrs?|min|sec|d|t|[kMG]?Hz|[kM]?Pa|k?cal|kWh|mol|°?[CFK]"
-    r"|[kKMGT]i?B|mph|kph|pm|am|st|nd|rd|th|USD|EUR|GBP|[yY]rs?|wks?|mos?|pts?|ct|kr|zł|Kč|Fr|ha|bn|px|ppm|dB|deg|rad|[kKM])"
-)
-_AFTER_PARTS = (
-    r"[.,'’_]+\d|[\d_]",
-    rf"{_CLOSED}(?:\*\*|[-\u2013+*×·÷^±∓]){_OPERAND}",
-    rf"{_CLOSED}/(?!\s?[^\W\d_]{{2}}|\s?[hsdm]\b)\s?[\w(\\{{$√.-]",
-    r"[)\]}]*[\^_]",
-    r":\d|\s:\s\d|\u2014\d|\s?(?:\u2026|\.{2,3})\s?\d|\s?\+/-|分之|\s?,\s?[-+]?\s?(?:\\infty|∞)|\sper\s(?:mille|thousand)\b",
-    r"!\s?[-+*/^$}\\]",
-    rf"{_CLOSED}(?:{_SYMBOL}|{_FUNCTION})",
-    rf"[)\]}}]*(?!{_UNITS}(?!\s?[+*^]|[A-Za-z]))[A-Za-z]{{1,3}}(?![A-Za-z])",
-    r"\s(?:[xyznrquvw]|pi|(?-i:i))(?![\w'])",
-    r"\((?:[\d-]|[A-Za-z](?![A-Za-z]))",
-    r"\s(?:squared|cubed|factorial|to\s+the\s+(?:power|\w+(?:th|st|nd|rd)\b)|point\s\w|tens\b|pairs\b)",
-    rf"\s{_NAMED_OPERATOR}\s[$({{]*-?\d",
-    r"\sand\s+(?:an?\s+)?(?:half|third|quarter)s?\b",
-)
+_BEFORE = word_pattern(r"⟨touches_before⟩⟨opened⟩(?:[-+\u2013]⟨opened⟩)?\Z", re.IGNORECASE)
 #: What begins after a number that it is part of.
-_AFTER = word_pattern("|".join(_AFTER_PARTS), re.IGNORECASE)
+_AFTER = word_pattern("⟨touches_after⟩", re.IGNORECASE)
 #: Units of one quantity, which make one value of two numbers.
 _FAMILIES = (
     r"years?|yrs?|months?|weeks?|days?|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|小时|小時|分钟?|秒|天",
@@ -177,9 +132,10 @@ _COMPOUND = word_pattern(
 _NEAR = 40
 
 
-#: A number whose point separates thousands in many languages, and the mark of one.
-_ONE_SEPARATOR, _SEPARATED = word_pattern(r"[1-9]\d{0,2}\.\d{3}"), "."
-_COMMA_LANGUAGE = word_pattern("⟨decimal_comma⟩", re.IGNORECASE)
+#: A number whose point or comma means another thing in languages that write 1,5 for 1.5.
+_ONE_SEPARATOR = word_pattern(r"[1-9]\d{0,2}[.,]\d{3}")
+_SEPARATORS = (".", ",")
+_COMMA_LANGUAGES = frozenset(("de", "fr", "es", "it", "pt", "nl", "pl", "ru"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +146,7 @@ class Number:
         values: What it may stand for: "50 %" stands for 50 and for 1/2, "5 million" for 5 and for 5 000 000. It is
             empty for an expression.
         unit: A percent sign or a multiplier that the first of two values leaves out; "money" for thousands and millions
-            of a currency, which tables leave out; a point for "1.250", which is 1250 in some languages.
+            of a currency, which tables leave out; the mark of "1.250" and "1,250", which differ in some languages.
         rounding: Distance of numbers that round to it, if it is a decimal number of at least five digits; else 0.
     """
 
@@ -203,7 +159,7 @@ class Number:
     @property
     def exact(self) -> tuple[Fraction, ...]:
         """The values of a number that an item expects: with its multiplier, with or without a percent sign."""
-        if self.unit == _SEPARATED:
+        if self.unit in _SEPARATORS:
             return self.values[:1]
         return self.values if self.unit in ("", "%") else self.values[1:]
 
@@ -211,8 +167,9 @@ class Number:
         """Return the number without values that the question does not ask for, or that the text's language lacks."""
         if self.unit in ("", "money"):
             return self
-        if self.unit == _SEPARATED:
-            return self if _COMMA_LANGUAGE.search(f"{question} {text}") else replace(self, values=self.values[:1])
+        if self.unit in _SEPARATORS:
+            has_comma = _COMMA_LANGUAGES.intersection(languages_of(f"{question} {text}"))
+            return self if has_comma else replace(self, values=self.values[:1])
         asked = RATE.search(question) if self.unit == "%" else self.unit.rstrip("s") in question.lower()
         return self if asked else replace(self, values=self.values[1:])
 
@@ -233,16 +190,14 @@ def with_powers(text: str) -> str:
 def plain_latex(text: str) -> str:
     """Return a text with fractions, powers, signs and spaces of LaTeX in plain characters, without powers of units."""
     text = re.sub("(?<=\\d)(?=[¼-¾⅐-⅞])", " ", with_powers(text)).translate(_VULGAR)
-    for pattern, replacement in _PLAIN:
-        text = re.sub(pattern, replacement, text)
-    return text
+    return replaced(text, _PLAIN)
 
 
 def plain_numbers(text: str) -> str:
     """Return a text in plain LaTeX with the numbers that are words in digits."""
     text = with_digits(re.sub(" {2,}", " ", plain_latex(text)))
     text = _PARTS_BEFORE.sub(r"\2/\1", text)
-    return _A_PART.sub("1", _POINT.sub(".", text))
+    return _A_PART.sub("1", _POINT.sub(".", _BELOW_ZERO.sub(r"minus \1", text)))
 
 
 def _multiplier(word: str) -> Fraction:
@@ -287,7 +242,9 @@ def _from_digits(match: re.Match[str]) -> Number:
         is_money = match["currency"] and factor >= _THOUSAND and not _FORMULA_END.match(match.string, match.end())
         return Number((value, value * factor), *match.span(), "money" if is_money else unit)
     if _ONE_SEPARATOR.fullmatch(match[0]):
-        return Number((value, value * _THOUSAND), *match.span(), _SEPARATED, _rounding(match, digits, power))
+        mark = "." if "." in match[0] else ","
+        other = value * Fraction(_THOUSAND) ** (1 if mark == "." else -1)
+        return Number((value, other), *match.span(), mark, _rounding(match, digits, power))
     return Number((value,), *match.span(), "", _rounding(match, digits, power))
 
 

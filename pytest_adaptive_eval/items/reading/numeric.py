@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from dataclasses import replace
-from fractions import Fraction
 from typing import NamedTuple
 
 from pytest_adaptive_eval.items.reading.cleaning import without_checks, without_emphasis
@@ -14,12 +12,10 @@ from pytest_adaptive_eval.items.reading.constructions import word_pattern
 from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
 from pytest_adaptive_eval.items.reading.numbers import RATE, Number, find_numbers, plain_numbers
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
-from pytest_adaptive_eval.items.reading.stated import JOINED
 
-#: A number that is part of an expression.
-_EXPRESSED = Number(())
 _JOIN = word_pattern(
-    rf"[\s$*()\[\]\\'\"{{}}]*(?:[,;/&|\u2013-]|\b{JOINED}\b|⟨ranges⟩)[\s$*()\[\]\\'\"{{}}]*|\s+",
+    r"[\s$*()\[\]\\'\"{}]*(?:[,;/&|\u2013-]|\b⟨joined⟩\b|⟨ranges⟩)[\s$*()\[\]\\'\"{}]*|\s+"
+    r"|(?:\s?[^\W\d]{1,12})?,?\s*⟨or⟩\s*(?:⟨accompanies surely about⟩\s*)?",
     re.IGNORECASE,
 )
 _EQUAL = word_pattern(r"=|≈|\\approx|\\equiv|≅|\bequals\b|→|\\Rightarrow")
@@ -31,7 +27,7 @@ _END = word_pattern(
 _CHARACTERS, _BEFORE = 1000, 60
 #: What stands before the number that a sentence tells.
 _TOLD = word_pattern(
-    r"(?:=|≈|\\approx|≅|→|⟨states measures remains⟩)[\s:~]*"
+    r"(?:=|≈|\\approx|≅|→|⟨states measures yields remains concludes⟩)[\s:~]*"
     r"(?:(?:\w+ly|⟨about concludes surely⟩)\s*)*[\s$*(\\\"'{]*\Z",
     re.IGNORECASE,
 )
@@ -39,18 +35,19 @@ _ACCOMPANIED = word_pattern(r"⟨accompanies⟩\s+(?:[^\W\d]+\s+){0,2}[$(]*\Z", 
 #: A word before the first number of a sentence. A value has "about", a name of it, or a currency there.
 _WORD_BEFORE = word_pattern(r"(?!⟨about⟩)(?<![\\\w])[^\W\d_]{2,}(?!\s*=)", re.IGNORECASE)
 _REASON = word_pattern("⟨because concedes⟩", re.IGNORECASE)
-_CORRECTED = word_pattern(r"\b(?:or rather|no(?=,)|wait|actually|correction)\b", re.IGNORECASE)
-_ROUNDED = word_pattern(r"\brounds?\s+(?:up\s+|down\s+|off\s+)?to\s+[\s$\\(*]*\Z", re.IGNORECASE)
-_NUMBERED = r"[$\s]*-?\{?\d[\d.,/]*(?<![.,])\}?"
+_CORRECTED = word_pattern(
+    r"\b(?:or rather|wait|actually|correction)\b|⟨takes_back⟩(?=\s*[,:;.!\u2013\u2014-])", re.IGNORECASE
+)
+#: Values of several names.
+_ASSIGNED = word_pattern(r"(?:^|[\s(])[A-Za-z]\w?\s*=[^=]*?(?:,|;|\\quad|\band\b)[\s\\quad]*(?:and\s+)?[A-Za-z]\w?\s*=")
+_BOLD = word_pattern(r"\*\*(.+?)\*\*")
 #: Numbers that bound what the text speaks of.
 _BOUNDED = word_pattern(
-    rf"⟨bounds⟩\s*(?:[^\W\d]+\s+)?(?!\d+\s*\))[$€£]?{_NUMBERED}|(?:(?<![-=<])>|<|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))\s*=?\s*{_NUMBERED}(?!\s*>)"
-    rf"|(?<!<){_NUMBERED}\s*(?:<(?!\w|/)|>|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))"
-    rf"|{_NUMBERED}(?:\s?[^\W\d]{{1,12}})?\s?⟨bounded⟩|{_NUMBERED}\+(?=\s*(?:[.,;]|\Z))",
+    r"⟨bounds⟩\s*(?:[^\W\d]+\s+)?(?!\d+\s*\))[$€£]?⟨digits⟩|(?:(?<![-=<])>|<|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))\s*=?\s*⟨digits⟩(?!\s*>)"
+    r"|(?<!<)⟨digits⟩\s*(?:<(?!\w|/)|>|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))"
+    r"|⟨digits⟩(?:\s?[^\W\d]{1,12})?\s?⟨bounded⟩|⟨digits⟩\+(?=\s*(?:[.,;]|\Z))",
     re.IGNORECASE,
 )
-#: What makes all of a statement a bound.
-_BOUND = word_pattern(r"[\s$*(]*(?:⟨bounds⟩|\b(?:more|less)\b)", re.IGNORECASE)
 #: Numbers in brackets after a number: sources, working, and the whole of which it is a part.
 _ASIDE = word_pattern(
     r"(\d[\d.,/}]*[^\s()\d\[]{0,9}(?:\s[^\s()\d\[=]{1,20}(?<![.,;])){0,3})"
@@ -63,8 +60,6 @@ _ASKS_YEAR = word_pattern("⟨year⟩", re.IGNORECASE)
 _YEARS = range(100, 2200)
 #: A part and the whole, which are a number where the question asks for a rate.
 _SHARE = word_pattern(r"(?<![\d.,])(\d+)\s+⟨out_of⟩\s+(\d+)(?![\d.,])", re.IGNORECASE)
-#: Values of several names.
-_ASSIGNED = word_pattern(r"(?:^|[\s(])[A-Za-z]\w?\s*=[^=]*?(?:,|;|\\quad|\band\b)[\s\\quad]*(?:and\s+)?[A-Za-z]\w?\s*=")
 #: A number alone, or with a unit.
 _SHORT = word_pattern(r"\W{0,4}[\d.,/\s]+\W{0,3}(?:[^\W\d]+\W?){0,2}\W{0,3}")
 #: A line that is a number alone, with a mark of a list or without.
@@ -73,14 +68,13 @@ _ALONE = word_pattern(r"[\s*•-]*(?:\d{1,2}[.)]\s+)?[$\s]*[\d.,/]+[\s.$%]*")
 _SEVERAL = 2
 #: A row of a table, with its last cell that is not empty.
 _ROW = word_pattern(r"\A\s*\|.*\|\s*([^|\n]*\d[^|\n]*)\|\s*\Z")
-#: Places in bold that are looked at.
-_BOLDEST = 50
-_BOLD = word_pattern(r"\*\*(.+?)\*\*")
+#: Lines of a list that are looked at, from its end.
+_LINES = 50
 
 
 #: Where a line or a sentence ends.
 _LINE = word_pattern(
-    r"\n|(?<=[^\W\d_][^\W\d_)\"'*%])[.!]\s+(?=[^\W\d_])|(?<=[\d)\"'*%])[.!]\s+(?=[A-ZÀ-ÖА-ЯЁŚŻŁ])|[。！](?!\Z)"
+    r"\n|(?<=[^\W\d_][^\W\d_)\"'*%])[.!]\s+(?=[^\W\d_])|(?<=[\d)\"'*%€£])[.!]\s+(?=[A-ZÀ-ÖА-ЯЁŚŻŁ])|[。！](?!\Z)"
 )
 
 
@@ -96,42 +90,45 @@ def _first(text: str) -> list[Number]:
     if listed:
         return listed
     text = _stripped(text.replace("**", " ")).lstrip()
-    if _BOUND.match(text):
-        if find_numbers(text):
-            return [_EXPRESSED]
-        return []
     sentence = _with_number(_END.split(text, maxsplit=1)[:1], text)
     sentence = _with_number(_CORRECTED.split(sentence)[::-1], sentence)
     if _ASSIGNED.search(sentence):
         return find_numbers(sentence)
     sentence = _last_side(sentence)
     numbers = find_numbers(sentence)
-    rounded = []
-    for number in numbers:
-        if _ROUNDED.search(sentence[: number.start]):
-            rounded.append(number)
-    if rounded:
-        return [replace(rounded[-1], values=(*rounded[-1].values, *numbers[0].values))]
     if numbers:
         return _groups(numbers, sentence)[0]
     return []
 
 
-class _Asked(NamedTuple):
-    """Facts on a question: its numbers, and whether it asks for a year."""
+def _written(number: Number, text: str) -> str:
+    """Return the digits and marks of a number in a text."""
+    return re.sub(r"[^\d.,/]", "", text[number.start : number.end])
 
-    numbers: frozenset[Fraction]
+
+class _Asked(NamedTuple):
+    """Facts on a question: its numbers as they are written, and whether it asks for a year."""
+
+    numbers: frozenset[str]
     year: bool
 
     @classmethod
     @functools.lru_cache(maxsize=64)
     def of(cls, question: str) -> _Asked:
-        numbers = find_numbers(plain_numbers(question))
-        return cls(frozenset(value for number in numbers for value in number.values), bool(_ASKS_YEAR.search(question)))
+        plain = plain_numbers(question)
+        numbers = frozenset(_written(number, plain) for number in find_numbers(plain))
+        return cls(numbers, bool(_ASKS_YEAR.search(question)))
 
-    def years(self, numbers: list[Number]) -> list[Number]:
-        """Return the numbers that may be the year which is asked for."""
-        return [number for number in numbers if self.year and number.values[:1] and number.values[0] in _YEARS]
+    def fresh(self, numbers: list[Number], text: str) -> list[Number]:
+        """Return the numbers that the question does not hold: it may hold 12/18 where 2/3 is the answer."""
+        return [number for number in numbers if _written(number, text) not in self.numbers]
+
+    def years(self, groups: list[list[Number]]) -> list[Number]:
+        """Return the first numbers that may be the year which is asked for: one, or several that a word joins."""
+        for group in groups * self.year:
+            if years := [number for number in group if number.values[:1] and number.values[0] in _YEARS]:
+                return years
+        return []
 
 
 def _stated(text: str, asked: _Asked) -> list[Number]:
@@ -163,7 +160,7 @@ def _with_number(parts: Sequence[str], text: str) -> str:
 
 def _alone(text: str) -> list[Number]:
     """Return the numbers of several lines that each hold one and nothing else; empty for other texts."""
-    lines = [line for line in text.split("\n") if line.strip()][-_BOLDEST:]
+    lines = [line for line in text.split("\n") if line.strip()][-_LINES:]
     if len(lines) < _SEVERAL or not all(map(_ALONE.fullmatch, lines)):
         return []
     return [number for line in lines for number in _first(line)]
@@ -181,28 +178,24 @@ def _groups(numbers: list[Number], text: str) -> list[list[Number]]:
 
 
 def _loose(text: str, asked: _Asked) -> list[Number]:
-    """Return the only number in bold, or the one that the last line with a number ends with."""
+    """Return the only number in bold, those of a list, or the one that the last line with a number ends with."""
     if abstains(text):
         return []
     text = without_checks(text)
     bold = _in_bold(text)
-    if len(bold) == 1:
-        listed = list(bold)
-    else:
-        listed = _alone(text)
-    if listed:
+    if listed := list(bold) if len(bold) == 1 else _alone(text):
         return listed
     for line in reversed(_LINE.split(text)):
         plain = _stripped(_ROW.sub(r"\1", line)[-_CHARACTERS:])  # the last cell of a table
         plain = _with_number(_REASON.split(plain, maxsplit=1)[:1], plain)
         numbers = find_numbers(plain)
-        if _BOUND.match(plain) or (not numbers and find_numbers(plain_numbers(line[-_CHARACTERS:]))):
+        if not numbers and find_numbers(plain_numbers(line[-_CHARACTERS:])):
             return []
         if numbers:
             return (
                 _after_verb(numbers, plain)
-                or asked.years(numbers)[:1]
-                or _groups(_main(_fresh(numbers, asked), plain), plain)[-1]
+                or asked.years(_groups(numbers, plain))
+                or _groups(_main(asked.fresh(numbers, plain) or numbers, plain), plain)[-1]
             )
     return []
 
@@ -210,15 +203,10 @@ def _loose(text: str, asked: _Asked) -> list[Number]:
 def _in_bold(text: str) -> set[Number]:
     """Return the numbers that the last short texts in bold begin with."""
     bold = set()
-    for part in _BOLD.findall(text)[-_BOLDEST:]:
+    for part in _BOLD.findall(text)[-_LINES:]:
         if _SHORT.fullmatch(part):
             bold.update(_first(part))
     return bold
-
-
-def _fresh(numbers: list[Number], asked: _Asked) -> list[Number]:
-    """Return the numbers that the question does not hold, else all."""
-    return [number for number in numbers if not asked.numbers.intersection(number.values[:1])] or numbers
 
 
 def _main(numbers: list[Number], text: str) -> list[Number]:
@@ -243,7 +231,11 @@ def _after_verb(numbers: list[Number], text: str) -> list[Number]:
 def read_number(text: str, question: str = "") -> Reading[Number]:
     """Return the numbers that a text gives as its answer, others than the question's if there are any."""
     asked = _Asked.of(question)
-    if RATE.search(question):
-        text = _SHARE.sub(r"\1/\2", text)
+    if RATE.search(question) and _SHARE.search(plain := plain_numbers(text)):
+        text = _SHARE.sub(r"\1/\2", plain)
     reading = read_answer(text, Parser(lambda part: _stated(part, asked), lambda part: _loose(part, asked)))
-    return Reading(tuple(value.asked_in(question, text) for value in reading.values), reading.other)
+    numbers = tuple(value.asked_in(question, text) for value in reading.values)
+    same = set.intersection(*(set(number.values) for number in numbers)) if numbers else set()
+    if len(numbers) > 1 and same:  # one number in two notations
+        numbers = (Number(tuple(same)),)
+    return Reading(numbers, reading.other)

@@ -7,59 +7,62 @@ import re
 from collections.abc import Sequence
 
 from pytest_adaptive_eval.items.reading.cleaning import is_program, whole_words
-from pytest_adaptive_eval.items.reading.constructions import word_pattern
+from pytest_adaptive_eval.items.reading.constructions import pattern_in, word_pattern
 from pytest_adaptive_eval.items.reading.denial import abstains
+from pytest_adaptive_eval.items.reading.language import languages_of
 from pytest_adaptive_eval.items.reading.reader import Parser, read_answer
-from pytest_adaptive_eval.items.reading.restating import content_words, is_negated
+from pytest_adaptive_eval.items.reading.restating import content_words, is_negated, is_uncertain
 from pytest_adaptive_eval.items.reading.stated import is_definite, without_notes
-from pytest_adaptive_eval.items.reading.statements import SYMBOL, Chosen, read_statements, symbol
+from pytest_adaptive_eval.items.reading.statements import Chosen, read_statements, symbol
 
-_SYMBOL = word_pattern(SYMBOL)
+_SYMBOL = word_pattern("⟨symbol⟩")
+#: Characters of a text whose language a few words show.
+_FEW_CHARACTERS = 60
 _QUESTION = word_pattern(r"[^.!?\n]{1,400}\?")
-_PART = rf"(?!{SYMBOL})[^\W_][^\s,;/|.:!?]*(?:\s(?!{SYMBOL})[^\s,;/|.:!?]+){{0,2}}"
-_SHORT = _PART[:-5] + "?"
-_OR = "⟨or⟩"
-_AND = r"and\s+(?!not\b|so\b|it\b|that\b|this\b|is\b|was\b|has\b)"
-_BEGIN, _END = r"(?:^|:|\b(?:is|are|be|both))\s*", r"\s*\.?\s*$"
-_THE = r"(?:the\s+|an?\s+)?"
+
+
 #: The expected text beside others, in a list or joined by "or", or named as absent.
-_LISTED = word_pattern(
-    rf"\b(?:one|any)\s+of\s+{SYMBOL}(?!'s)|\d[.)]\s*{SYMBOL}[^\n\d]{{0,40}}\s\d[.)]\s|\beither\b[^\n.!?;]{{0,80}}{SYMBOL}|\bno\s+{SYMBOL}|\b(?:maybe|perhaps)\s+{SYMBOL}\W{{1,4}}(?:maybe|perhaps)\b"
-    rf"|{SYMBOL}[\s\"'*)]*(?:[,;]\s*{_PART}\s*){{0,9}},?\s+{_OR}\s+(?!{SYMBOL}|so\b|rather\b)|{_OR}\s+{_THE}{SYMBOL}"
-    rf"|{SYMBOL}\s*(?:或者?|还是|または|か(?=\w))|(?:或者?|还是|または)\s*{SYMBOL}"
-    rf"|{SYMBOL}\s*[/|]\s*\w|\w\s*[/|]\s*{SYMBOL}"
-    rf"|{_BEGIN}(?:{_THE}{_PART}\s*[,;]\s*){{0,9}}{_THE}{SYMBOL}(?:\s*[,;]\s*(?:{_AND})?{_SHORT}){{2,9}}(?:\s+{_AND}{_PART})?{_END}"
-    rf"|{_BEGIN}(?:{_THE}{_PART}\s*[,;]\s*){{1,9}}(?:{_AND})?{_PART}\s*[,;]\s*{_THE}{SYMBOL}{_END}"
-    rf"|{_BEGIN}{_THE}{SYMBOL}(?:\s*[,;]\s*{_PART}){{0,9}},?\s+{_AND}{_PART}{_END}"
-    rf"|{_BEGIN}(?:{_THE}{_PART}\s*[,;]\s*){{0,9}}{_PART},?\s+{_AND}{_THE}{SYMBOL}{_END}",
-    re.IGNORECASE | re.MULTILINE,
+_LISTED = (
+    r"\b(?:one|any)\s+of\s+⟨symbol⟩(?!'s)|\d[.)]\s*⟨symbol⟩[^\n\d]{0,40}\s\d[.)]\s|\beither\b[^\n.!?;]{0,80}⟨symbol⟩"
+    r"|\bno\s+⟨symbol⟩|\b(?:maybe|perhaps)\s+⟨symbol⟩\W{1,4}(?:maybe|perhaps)\b"
+    r"|⟨symbol⟩[\s\"'*)]*(?:[,;]\s*⟨a_part⟩\s*){0,9},?\s+⟨or or_here⟩\s+(?!⟨symbol⟩|so\b|rather\b)"
+    r"|⟨or or_here⟩\s+⟨an⟩⟨symbol⟩|⟨symbol⟩\s*(?:或者?|还是|または|か(?=\w))|(?:或者?|还是|または)\s*⟨symbol⟩"
+    r"|⟨symbol⟩\s*[/|]\s*\w|\w\s*[/|]\s*⟨symbol⟩"
+    r"|(?:^|:|\b(?:be|both)\b|⟨states measures exists⟩)\s*(?:⟨an⟩⟨a_part⟩\s*[,;]\s*){0,9}"
+    r"(?:⟨an⟩⟨symbol⟩(?:\s*[,;]\s*⟨also⟩?⟨short_part⟩){2,9}(?:\s+⟨also⟩⟨a_part⟩)?"
+    r"|⟨an⟩⟨a_part⟩\s*[,;]\s*⟨also⟩?⟨a_part⟩\s*[,;]\s*⟨an⟩⟨symbol⟩"
+    r"|⟨an⟩⟨symbol⟩(?:\s*[,;]\s*⟨a_part⟩){0,9},?\s+⟨also⟩⟨a_part⟩|⟨a_part⟩,?\s+⟨also⟩⟨an⟩⟨symbol⟩)⟨end_of_list⟩"
 )
-#: The expected text as what was, as what another thing is near or kin to, or as a part of another name.
-_OTHER = word_pattern(
-    rf"⟨former⟩[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}{SYMBOL}|{SYMBOL}[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}⟨former⟩"
-    rf"|⟨relates⟩\s*(?:⟨articles⟩\s+)?{SYMBOL}|{SYMBOL}⟨related⟩"
-    rf"|⟨names_another⟩[\s-]{SYMBOL}|{SYMBOL}[\s-](?:jr|sr|ii|iii|iv|junior|senior)\b",
-    re.IGNORECASE,
+#: The expected text as what was, as what another thing is near or kin to, or as a part of another name. A group is the
+#: words that make it so.
+_OTHER = (
+    r"(⟨former⟩)⟨gap⟩⟨symbol⟩|⟨symbol⟩⟨gap⟩(⟨former⟩)"
+    r"|(⟨relates⟩)\s*(?:⟨articles⟩\s+)?⟨symbol⟩|(⟨kin⟩)(?:\s+(?:of|to|von|d[ei]|do|da|van)\s+|,\s+|\s+d')⟨symbol⟩"
+    r"|⟨symbol⟩(⟨related⟩|(?:'s\s+(?:\w+\s+)?|的|の)⟨kin⟩)"
+    r"|(⟨names_another⟩)[\s-]⟨symbol⟩|⟨symbol⟩[\s-](jr|sr|ii|iii|iv|junior|senior|⟨directions⟩)(?!\w)"
 )
 #: A clause that says what its subject is, not where it is or what was done to it.
-_SAYS = word_pattern(
-    rf"(?:\A|(?<=[.;,:\n!?。，])|\bbut\s)(?P<subject>[^.;,:\n!?。，]{{0,40}}?)\s*⟨states⟩\s*(?P<value>[^.;,\n。，{SYMBOL[1:-1]}]{{1,40}})(?=[.;,\n。，]|\Z)"
-    rf"(?<!{SYMBOL})",
-    re.IGNORECASE,
+_SAYS = (
+    r"(?:\A|(?<=[.;,:\n!?。，、])|⟨contrasts⟩\s)(?P<subject>[^.;,:\n!?。，、]{0,40}?)"
+    r"\s*⟨states⟩\s*(?P<value>[^.;,:\n。，、]{1,40})(?=[.;,:\n。，、]|\Z)"
 )
 #: The expected text within a clause about another thing.
-_SUBORDINATE = word_pattern(rf"[,;]\s*⟨relatives⟩(?!\s+⟨states⟩)[^,;.:!?\n{SYMBOL[1:-1]}]*{SYMBOL}", re.I)
-_STATED = word_pattern(r"⟨states⟩\s*(?:⟨articles⟩\s+)?[\"'*]*\Z", re.IGNORECASE)
-_CONCLUSION = word_pattern(r"⟨concludes⟩\s*[:,]?\s*([^.;\n。]+)", re.IGNORECASE)
-_PLACED = word_pattern(r"⟨accompanies⟩|\b(?:to|as|not)\b", re.IGNORECASE)
-_PAST = word_pattern("⟨former⟩")
+_SUBORDINATE = r",\s*⟨relatives⟩(?!\s+⟨states⟩)[^,;.:!?\n\U00020000-\U000207ff]*⟨symbol⟩"
+_CONCLUSION = r"⟨concludes⟩\s*[:,、]?\s*(?:[^.;\n。]*⟨states⟩\s+)?([^.;\n。]+)"
+_PAST = word_pattern("⟨former⟩", re.IGNORECASE)
+_ROLE = word_pattern("⟨roles option⟩", re.IGNORECASE)
+ASKS_WHO = word_pattern("⟨asks_who⟩", re.IGNORECASE)
+_SURNAME = word_pattern(r"(?<=\s)[^\W\d_]{4,}\Z")
 _CIRCUMSTANCE = word_pattern("⟨asks_circumstance⟩")
-_WORD = word_pattern(r"[^\W\d_]{4,}|[\u3400-\u9fff]{2}")
+#: A statement that is a few words, before one that goes on about something else.
+_ALONE = (
+    r"\W*(?!⟨seemed⟩)((?:⟨articles⟩\s+)?[^\s;,.:!?。，\U00020000-\U000207ff]+"
+    r"(?:\s[^\s;,.:!?。，\U00020000-\U000207ff]+)?)(?:;|[,，]\s*⟨contrasts⟩\s)"
+)
+_BOLD = word_pattern(r"\*\*([^*\n]{1,60})\*\*")
 #: A line of a list: of other words, or of the expected text.
-_ITEM = word_pattern(rf"[\s*•>-]*(?:\d{{1,2}}[.)]\s+)?{_PART}[.,;]?\s*")
-_NAMED = word_pattern(rf"[\s*•>-]*(?:\d{{1,2}}[.)]\s+)?{SYMBOL}[.,;]?\s*")
-#: A title or a quotation, whose words are not the text's.
-_QUOTED = word_pattern(rf"\"[^\"\n{SYMBOL[1:-1]}]{{1,120}}\"")
+_ITEM = word_pattern(r"[\s*•>-]*(?:\d{1,2}[.)]\s+)?⟨a_part⟩[.,;]?\s*")
+_NAMED = word_pattern(r"[\s*•>-]*(?:\d{1,2}[.)]\s+)?⟨symbol⟩[.,;]?\s*")
 
 
 def gives_part(text: str, answers: Sequence[str], question: str, *, within_words: bool = False) -> bool:
@@ -72,14 +75,15 @@ def gives_part(text: str, answers: Sequence[str], question: str, *, within_words
     for asked in (question, *_QUESTION.findall(question)):
         if any(answer in asked and answer != asked.strip() for answer in answers):
             text = text.replace(asked.strip(), "\n")
+    for answer in answers:
+        if within := re.search(rf"\w+\s\w+\s{re.escape(answer)}(?!\w)", question):  # the state of the asked city
+            text = text.replace(within[0], "...")
+    if ASKS_WHO.search(question):
+        answers = [*answers, *(name for answer in answers if answer in text for name in _SURNAME.findall(answer))]
     marked = with_symbols(text, answers, within_words=within_words)
     if marked == text or is_program(text):
         return marked != text
-    if _CIRCUMSTANCE.search(question):
-        asked = set()
-    else:
-        asked = set(_WORD.findall(question))
-    read = functools.partial(_read, asked=asked)
+    read = functools.partial(_read, question=question, languages=languages_of(f"{question} {text}", text))
     return read_answer(marked, Parser(read)).values == ((0,),)
 
 
@@ -91,48 +95,62 @@ def with_symbols(text: str, answers: Sequence[str], *, within_words: bool = Fals
             starts = [line.find(answer)]
         else:
             starts = list(whole_words(answer, line))
-        for start in reversed([start for start in starts if start >= 0]):
-            text = f"{text[:start]}{symbol(0)}{text[start + len(answer) :]}"
+        parts, end = [], 0
+        for start in [start for start in starts if start >= 0]:
+            parts += [text[end:start], symbol(0)]
+            end = start + len(answer)
+        text = "".join((*parts, text[end:]))
     return text
 
 
-def _says_another(text: str, asked: set[str]) -> bool:
-    """Return whether a text says what the subject of the question is, without the expected text."""
-    for match in _SAYS.finditer(text):
+def _claims_another(text: str, question: str, languages: frozenset[str]) -> bool:
+    """Return whether a text says what is asked for without the expected text, and nowhere with it."""
+    asked = set() if _CIRCUMSTANCE.search(question) else set(content_words(question))
+    claims = []
+    for match in pattern_in(languages, _SAYS).finditer(text):
+        if _PAST.search(match[0]) or is_uncertain(match[0]):
+            continue
         subject, value = match.group("subject", "value")
-        is_other = _SYMBOL.search(subject) or _PAST.search(match[0])
         is_pronoun = not match.start() and not content_words(subject) and not is_negated(subject)
-        is_asked = (is_pronoun or asked.intersection(_WORD.findall(subject))) and not is_other
-        is_new = set(_WORD.findall(value)) - asked and not _PLACED.search(value)
-        if is_asked and is_new and is_definite(value) and not is_negated(value):
-            return True
-    return False
+        if content_words(value) and asked.issuperset(content_words(value)):
+            claims.append(subject)
+        elif _SYMBOL.search(subject):
+            continue
+        elif is_pronoun or asked.intersection(content_words(subject)) or _ROLE.search(subject):
+            claims.append(value)
+    if alone := pattern_in(languages, _ALONE).match(text):
+        claims.append(alone[1])
+    claims += _BOLD.findall(text[text.rstrip().rfind("\n") + 1 :])
+    another = [_is_another(claim, asked) for claim in claims if not is_negated(claim)]
+    return any(another) and not any(map(_SYMBOL.search, claims))
 
 
-def _concludes_another(text: str, asked: set[str]) -> bool:
-    """Return whether the last conclusion of a text is behind the expected text and has words of its own."""
-    *_, last = ("", *_CONCLUSION.findall(text))
-    return bool(set(_WORD.findall(last)) - asked) and not _SYMBOL.search(last) and is_definite(last)
+def _is_another(claim: str, asked: set[str]) -> bool:
+    """Return whether a claim is an answer in words that the question does not hold."""
+    is_new = not asked.issuperset(content_words(claim))
+    return is_new and not _SYMBOL.search(claim) and is_definite(claim)
 
 
-def _read(text: str, asked: set[str]) -> list[Chosen]:
+def _read(text: str, question: str, languages: frozenset[str]) -> list[Chosen]:
     def unless_asked(match: re.Match[str]) -> str:
-        return match[0] if asked.intersection(_WORD.findall(match[0])) else " "
+        asked_for = next(filter(None, match.groups())) in question
+        return match[0] if asked_for else " "
 
-    def unless_stated(match: re.Match[str]) -> str:
-        return match[0] if _STATED.search(match[0][:-1]) else " "
-
-    text = _SUBORDINATE.sub(unless_stated, _OTHER.sub(unless_asked, text))
+    known = languages if len(text) > _FEW_CHARACTERS else frozenset()
+    text = pattern_in(known, _OTHER).sub(unless_asked, text)
+    text = pattern_in(languages, _SUBORDINATE).sub(" ", text)
     if abstains(text[text.rfind(symbol(0)) :]):
         return []
-    if _says_another(text, asked) or _concludes_another(text, asked):
+    *_, conclusion = ("", *pattern_in(languages, _CONCLUSION).findall(text))
+    if _claims_another(text, question, languages) or _is_another(conclusion, set(content_words(question))):
         return []
-    lines = _QUOTED.sub('"title"', without_notes(text)).split("\n")
+    lines = without_notes(text).split("\n")
     outside_lists = []
     for number, line in enumerate(lines):
         if not _in_list(lines, number):
             outside_lists.append(line)
-    return read_statements(_LISTED.sub(" ", "\n".join(outside_lists)), mentions=len(text))
+    listed = pattern_in(languages, _LISTED, re.IGNORECASE | re.MULTILINE)
+    return read_statements(listed.sub(" ", "\n".join(outside_lists)), mentions=len(text))
 
 
 def _in_list(lines: list[str], number: int) -> bool:

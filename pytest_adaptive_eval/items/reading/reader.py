@@ -45,6 +45,10 @@ _UNSURE = word_pattern(
     r"|hardly|doubt|except|other|instead|some|many|people|they|once|used|formerly|guess|question|who|what|which|why|how)\b|n't\b|\?",
     re.IGNORECASE,
 )
+#: A quotation or words in bold, and where a sentence turns from what it denies.
+_EMPHASIZED = word_pattern(r"(?:\*\*|[\"「『])([^*\"「」『』\n]{1,80})(?:\*\*|[\"」』])")
+_DENIED_OR_DOUBTED = word_pattern(r"⟨denies not or seemed⟩|\b(?:maybe|perhaps|might|may|could)\b|\?", re.IGNORECASE)
+_CONTRAST = word_pattern(r"⟨contrasts⟩|[→⇒]", re.IGNORECASE)
 #: Words by which a text takes back what it said, and characters of what it says in its place.
 _CORRECTED = word_pattern(
     r"(?:\b(?:wait|actually|scratch\s+that|correction|on\s+second\s+thoughts?|i\s+mean|sorry)\b\W*(?:no\b\W+(?=\w))?"
@@ -150,6 +154,20 @@ def _read_loosely(text: str, read: Callable[[str], Sequence[Value]]) -> Reading[
     return Reading(tuple(dict.fromkeys(read(text))))
 
 
+def emphasized(text: str, question: str) -> str:
+    """Return what the last sentence of a text quotes or has in bold, unless it denies or doubts it; else ""."""
+    last = _last_sentence(text.rstrip("` \n").rpartition("\n")[2])
+    parts = [part for part in _EMPHASIZED.findall(last) if part not in question]
+    if len(parts) != 1:
+        return ""
+    before, part, after = last.partition(parts[0])
+    return "" if _DENIED_OR_DOUBTED.search(f"{_CONTRAST.split(before)[-1]} {after}") else part
+
+
+def _last_sentence(line: str) -> str:
+    return [*filter(str.strip, _SENTENCE.split(line)), ""][-2:][0].strip()
+
+
 def _last_line(text: str) -> list[str]:
     """Return what the last line of a text says after its verb, if it is sure of it, and the line."""
     lines = []
@@ -157,8 +175,8 @@ def _last_line(text: str) -> list[str]:
         if line.strip() not in _DISPLAY:
             lines.append(line)
     last = lines[-1] if lines else ""
-    statement = _SAID.fullmatch(([*filter(str.strip, _SENTENCE.split(last)), ""][-2:][0]).strip())
-    if statement and not _UNSURE.search(statement["before"]):
+    statement = _SAID.fullmatch(_last_sentence(last))
+    if statement and not _UNSURE.search(_CONTRAST.split(statement["before"])[-1]):
         return [statement["answer"], last]
     return [last]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from pytest_adaptive_eval.items.reading.constructions import word_pattern
 
-#: Letters of a word that are compared: the rest is its inflection.
-_STEM = 6
+#: Letters of a word that are compared, the rest being its inflection: of words of one text, and of another.
+_STEM, _SHARED_STEM = 6, 4
 _WORD = word_pattern(r"[\u3400-\u9fff]|[\u30a0-\u30ff]+|[0-9A-Za-zÀ-ӿ]+")
 _EMPTY = word_pattern(
     r"⟨articles carries states measures links mentions shown⟩"
@@ -38,4 +40,11 @@ def restates(text: str, question: str) -> bool:
     """Return whether a statement affirms in words of a question alone."""
     if is_negated(text) or is_uncertain(text):
         return False
-    return set(content_words(text)) <= set(content_words(question))
+    words = content_words(text)
+    return shared_words(words, content_words(question)) == len(words)
+
+
+def shared_words(words: Sequence[str], others: Iterable[str]) -> int:
+    """Return how many words begin as one of others does: "granicy" as "graniczy"."""
+    stems = {word[:_SHARED_STEM] for word in others}
+    return sum(word[:_SHARED_STEM] in stems for word in words)

@@ -7,63 +7,28 @@ import re
 from collections.abc import Iterator
 
 from pytest_adaptive_eval.items.reading.constructions import word_pattern
-from pytest_adaptive_eval.items.reading.denial import DOUBT, THINK
 
-#: Words that join two different answers.
-JOINED = r"(?:⟨or and⟩(?:\s+(?:maybe|perhaps)\b)?|या|أو)"
-_TAGS = "answer|final_answer|final-answer|finalanswer|final|ans|result|output|response|choice|option|label|solution"
-_TAG = word_pattern(rf"<({_TAGS})\b[^>]*>(.*?)(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_TAG = word_pattern(r"<(⟨answer_tags⟩)\b[^>]*>(.*?)(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _CALL = word_pattern(
     r"\bfinish\s*\[(.{1,400}?)\]|\b(?:final_answer|submit_answer|submit|return_answer)\s*\(\s*(?:answer\s*=\s*)?"
     r"(.{1,400}?)\s*\)\s*(?:$|\n|```)",
     re.IGNORECASE | re.DOTALL,
 )
-_KEYS = (
-    r"(?:the[_ ]?)?(?:final[_ ]?|correct[_ ]?|right[_ ]?|predicted[_ ]?)?"
-    r"(?:answer|ans|choice|option|label|prediction|result|response|solution|output)"
-    r"(?:[_ ]?(?:choice|letter|index))?|答案"
-)
 _FIELD = word_pattern(
-    rf"[{{,\n]\s*[\"'](?P<key>{_KEYS})[\"']\s*:\s*"
+    r"[{,\n]\s*[\"'](?P<key>⟨answer_keys⟩)[\"']\s*:\s*"
     r"(?:\"(?P<double>(?:\\.|[^\"\\])*)\"|'(?P<single>(?:\\.|[^'\\])*)'|\[(?P<several>[^\[\]]*)\]|(?P<bare>[^\s,}\n\"']+)"
     r"|\"(?P<open>(?:\\.|[^\"\\])*)\Z)",
     re.IGNORECASE,
 )
 _BOX = word_pattern(r"\\(?:boxed|fbox|framebox|mathboxed)\s*(?:\{|(?=[\dA-Za-z\\-]))")
 
-_COPULA = r"\b(?:is|are|was|(?:would|will|should|must|could|has to) be|becomes|equals)\b"
-_ENGLISH = (
-    rf"(?:\b(?:answers?|ans)\b(?!\s+(?:choices|options|as|(?:that|the|this|your)\s+(?:question|instruction|query|prompt))\b)"
-    r"|\b(?:correct|right|best|closest|nearest|appropriate|suitable|final|accurate|likely|logical)\s+"
-    r"(?:option|choice|response|result|solution|statement|value|output|letter|one|conclusion|match)\b)"
-    rf"(?:[^\n.!?:=|]{{0,80}}?{_COPULA}|[^\n.!?:=|;,]{{0,40}}?[:=|])"
-    r"|^[^\w\n]*(?:option|choice|result|output|conclusion|solution|verdict|fazit|urteil|verdetto|veredicto|вывод|结论|結論)[*_\s]*[:=]"
-)
-#: Words for the answer in other languages, with what may stand between them and it.
-_OTHERS = (
-    r"(?:最终|最後の|最后的?|正确|正確な|参考|标准|故|因此)*(?:答案|答え|解答|正解|回答|结果)"
-    r"(?:应该|应|选项|选择|就|可能)*\s*(?:应选|应为|[是为為選选应が]|は|[】\]*]*\s*[:=|]|】)\s*[:]?",
-    r"(?:故|应|因此|所以|综上)(?:本题)?(?:答案)?选(?:择|项|为)*\s*[:]?|正确(?:的)?(?:选项|答案|选择)?(?:是|为|:)+|选项(?:是|为|:)+|選ぶのは",
-    r"(?:정답|답변|답|결과)\s*(?:은|는|이|:|=|\|)+",
-    r"\b(?:respuesta|resposta|risposta|solución|resultado|opción correcta|opção correta|alternativa correta)\b"
-    r"(?:[^\n.!?:=|]{0,50}?(?:\bes\b|\bsería\b|\bé\b|\bè\b|\bseria\b)|[^\n.!?:=|]{0,30}?[:=|])\s*:?",
-    r"\b(?:réponse|solution correcte|résultat|option correcte)\b"
-    r"(?:[^\n.!?:=|]{0,50}?\best\b|[^\n.!?:=|]{0,30}?[:=|])\s*:?",
-    r"\b(?:antwort|lösung|ergebnis|antwoord)\b"
-    r"(?:[^\n.!?:=|]{0,50}?\b(?:ist|lautet|wäre|is)\b|[^\n.!?:=|]{0,30}?[:=|])\s*:?",
-    r"\b(?:ответ|решение|правильный вариант|odpowiedź|відповідь)\b"
-    r"(?:[^\n.!?:=|]{0,40}?(?:[—–]|\s-\s|\bэто\b|\bбудет\b|\bto\b)|[^\n.!?:=|]{0,30}?[:=|])\s*:?",
-    r"(?:الإجابة|الاجابة|الجواب|إجابة|النتيجة|جواب|پاسخ)(?:[^\n.!?:=|؟]{0,40}?(?:\bهي\b|\bهو\b|ہے)|[^\n.!?:=|]{0,30}?[:=|])\s*:?",
-    r"(?:उत्तर|जवाब|परिणाम|উত্তর|উত্তরটি)(?:[^\n.!?:=|।]{0,30}?(?:है|হল|হলো|হচ্ছে)|[^\n.!?:=|।]{0,30}?[:=|])\s*:?",
-    r"\b(?:jawaban|jawapan|jawabannya|cevap|yanıt|đáp án|câu trả lời|svar|svaret|răspuns|jibu)\b"
-    r"(?:[^\n.!?:=|]{0,40}?\b(?:adalah|ialah|là|är|er|este|ni)\b|[^\n.!?:=|]{0,30}?[:=|])\s*:?",
-)
 _CUE = word_pattern(
-    rf"(?:{_ENGLISH})\s*:?|####+(?=\s*\S)|{'|'.join(_OTHERS)}"
+    r"(?:⟨english_answer⟩)\s*:?|####+(?=\s*\S)|⟨answer_elsewhere⟩"
     r"|(?:^|(?<=[\s(\[*_]))⟨corrects⟩[*_\s]{0,4}:(?![^\n]{0,80}:)"
     r"|^[^\w\n]*(?:(?:the\s+)?(?:final|correct)\s+)?answer[^\w\n]*$",
     re.IGNORECASE | re.MULTILINE,
 )
+_LEADING = word_pattern(r"\A⟨concludes⟩\s*[:,]?[*_\s]*", re.IGNORECASE)
 _NEGATED = word_pattern(r"\s*(?:⟨denies⟩|不)(?=\W*\w)", re.IGNORECASE)
 _DENYING = word_pattern(r"\b(?:no|não|non|n'|ne)\s*(?:es|sería|é|è|est)\s*\Z", re.IGNORECASE)
 _QUESTION = word_pattern(r"[^\n.!]*\?")
@@ -73,7 +38,7 @@ _MARKS = " *_`$\\[]()\"'#-=|"
 #: What ends before "answer is" where the text does not think so, or names a wrong one.
 _DISBELIEVED = word_pattern(
     r"\b(?:in(?:correct|valid|accurate)|wrong|false|worst)\s*\Z"
-    rf"|(?:(?:\bnot|n't){THINK}|\b{DOUBT})"
+    r"|(?:(?:\bnot|n't)⟨think⟩|\b⟨doubt⟩)"
     r"(?:(?!\b(?:so|but|hence|therefore|thus|and|because|since)\b)[\w\s']){0,30}\Z",
     re.IGNORECASE,
 )
@@ -87,6 +52,7 @@ _NOTE = word_pattern(
     r"|\b(?:i am|i'm|with)\s+(?:about\s+|roughly\s+|a\s+)?\d+(?:\.\d+)?\s?%\s+(?:sure|certain|confiden\w+|probab\w+)"
     r"|^[^\w\n]*(?:let me know|i hope|hope this|feel free|please (?:let|note|feel)|if you (?:have|need|want)"
     r"|is there anything|thank you|thanks|good luck|have a)\b.*$"
+    r"|(?:^[^\w\n]*|(?<=[.!?$])\s+)⟨checks⟩\s*[*_]*\s*:.*$"
     r"|(?<=[.!])\s+(?:let me know|i hope|hope this|feel free|please (?:let|note|feel)|if you (?:have|need))\b.*$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -97,7 +63,7 @@ _ABOUT = word_pattern(
     r"|follow\w*|based|determined|calculated|obtained|shown|therefore|thus|so|because|since|in|on|at|by|to|for|from|of|with|if|when"
     r"|where|which|what|who|how|why|we|i|you|they|there|let|rounded|same|only|also|most|more|likely|usually|always|probably|sum|and|or"
     r"|not|never|unclear|your|my|our|her|his|its|their|one|better|best|worse|approximately|about|around|just|simply|a|an|the|(?-i:[a-z]+ing)|\.\.\.|_+)(?![^\W_])"
-    r"|⟨concludes right wrong⟩",
+    r"|⟨concludes right wrong⟩|⟨deictic⟩(?=\W*\Z)",
     re.IGNORECASE,
 )
 _FIRST = word_pattern(r"(?<=[\w)}\]\"'*$])[.!?](?=\s|\Z)|\n|。")
@@ -129,7 +95,7 @@ def tag_parts(text: str) -> list[str]:
 
 
 _BOXED_WORD = word_pattern(r"\s*([^\s$.,]+)")
-_BETWEEN_BOXES = word_pattern(rf"[\s$\\()\[\]]*(?:[,;/&|]|{JOINED})[\s$\\()\[\]]*")
+_BETWEEN_BOXES = word_pattern(r"[\s$\\()\[\]]*(?:[,;/&|]|⟨joined⟩)[\s$\\()\[\]]*")
 #: Boxes of a text that are read, from its end.
 _BOXES = 100
 
@@ -216,7 +182,7 @@ def announced_places(text: str) -> Iterator[tuple[int, str]]:
             line = "\n".join(listed if len(listed) > 1 else lines[:1])
         if text[max(0, match.start() - 1) : match.start()] in ("(", "["):  # it ends with its bracket
             line = re.split(r"[)\]]", line, maxsplit=1)[0]
-        line = line.strip().lstrip("*_: ")
+        line = _LEADING.sub("", line.strip().lstrip("*_: "), count=1)
         before = re.split(r"[.!?\n:]", text[max(0, match.start() - 80) : match.start()])[-1]
         asked = _QUESTION.match(line) and _ASKING.search(before)
         denied = _DENYING.search(match[0]) or _NEGATED.match(line) or _DISBELIEVED.search(before)

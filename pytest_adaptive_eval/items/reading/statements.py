@@ -16,66 +16,37 @@ from dataclasses import dataclass, replace
 
 from pytest_adaptive_eval.items.reading.constructions import word_pattern
 from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
-from pytest_adaptive_eval.items.reading.stated import JOINED, announced_places, is_definite
+from pytest_adaptive_eval.items.reading.stated import announced_places, is_definite
 
 #: Indexes of the options that are given together, sorted; empty for an answer that is none of them.
 Chosen = tuple[int, ...]
 
 _FIRST, _WEAK = 0x20000, 0x400
-#: Pattern of a symbol.
-SYMBOL = _S = "[\U00020000-\U000207ff]"
-#: Marks that may surround a symbol.
-_MARKS = r"[\s\"'`$*_()\[\]{}<>:.,=~\\/-]"
-_OPEN, _CLOSE = r"[ \"'`$*_(\[{<\\]", r"[ \"'`$*_)\]}>\\]"
-_JOINT = (
-    rf"{_CLOSE}{{0,6}}(?:,? *(?P<or>⟨or⟩|\bof\b)|,? *⟨and⟩|(?P<bar>[|/;-])|[,&+、]|(?<= ))"
-    rf"(?: *\b(?:(?P<also>or)|and|maybe|perhaps|possibly|even|else|either)\b){{0,2}}{_OPEN}{{0,6}}"
-)
-_NEXT = word_pattern(rf"{_JOINT}(?P<symbol>{_S})", re.IGNORECASE)
-_SYMBOL = word_pattern(_S)
+_NEXT = word_pattern(r"⟨joint⟩(?P<symbol>⟨symbol⟩)", re.IGNORECASE)
+_SYMBOL = word_pattern("⟨symbol⟩")
 #: A symbol of an option that only its letter in brackets, or with a word, can be.
 _STRONG = word_pattern("[\U00020000-\U000203ff]")
 #: Where one statement ends and another begins.
 _BREAK = word_pattern(
-    rf"\n|(?:\.{{2,}}|…)\s*|[.!?;](?=[\s)\"'*]|\Z|[^\x00-\x7f])|[。！？；，]|,(?!{_S})(?=[^\x00-ӿ])|\s[–]\s|\s?—\s?"
+    r"\n|(?:\.{2,}|…)\s*|[.!?;](?=[\s)\"'*]|\Z|[^\x00-\x7f])|[。！？；，]|,(?!⟨symbol⟩)(?=[^\x00-ӿ])|\s[–]\s|\s?—\s?"
     r"|(?:が|けど|けれど|ので|から)、|(?<!\bif)(?:,|(?<!\s))\s+(?=(?:however|yet)\b|⟨contrasts concludes⟩)"
-    rf"|,\s*(?=(?:(?:while|whereas|although|though|it|that|this|here|actually|wait|no|now|i|we|however|leaving|which)\b|the\s+(?:\w+\s+)?(?:answer|option|choice)\b"
-    rf"|{_S}\s*(?:[-:(]|(?:is|was|fits|seems|works|does)\b)))",
+    r"|,\s*(?=(?:(?:while|whereas|although|though|it|that|this|here|actually|wait|no|now|i|we|however|leaving|which)\b|the\s+(?:\w+\s+)?(?:answer|option|choice)\b"
+    r"|⟨symbol⟩\s*(?:[-:(]|(?:is|was|fits|seems|works|does)\b)))",
     re.IGNORECASE,
 )
-_SURE = r"(?:⟨surely articles option⟩|(?:a|é|là|to\s+be|it\s+is|it's)\b)"
-#: What may stand between words that announce an answer and it.
-_THEN = rf"(?:(?!\n){_MARKS}|\b{_SURE}){{0,12}}"
-_CUE = (
-    r"(?P<firm>⟨chooses⟩)|⟨concludes⟩,?(?:\s+the\s+\w+(?:\s+\w+){0,6}\s+(?:is|are))?"
-    r"|\b(?:it|that|this)(?:'s|\s+is|\s+(?:must|should|has\s+to|can\s+only)\s+be)(?!\s+(?:like|as))|\bmy\s+(?:\w+\s+)?(?:guess|choice|pick|vote)\s*(?:is|:)?"
-    r"|⟨remains⟩(?:\s+(?:que|nur|noch|solo|only))?|⟨right⟩(?:\s+⟨links⟩)?"
-    r"|\b(?:leaving|leaves)(?:\s+us)?(?:\s+with)?|\b(?:edit|correction)\b|(?:而|答案)是"
-    r"|⟨states⟩|⟨contrasts only⟩"
-)
-_ANNOUNCED = word_pattern(rf"(?:{_CUE}){_THEN}(?={_S})", re.IGNORECASE)
-_BAD = r"(?:incorrect|wrong|false|untrue|invalid|inaccurate|exception|mistaken)"
-_JUDGED = (
-    rf"{_CLOSE}{{0,6}}(?:[:=–—-]\s*|\()\s*(?:correct|right|yes|true|✓|✔|✅|o\b)"
-    r"|[^\n\U00020000-\U000207ff.!?]{0,60}?(?:⟨links⟩|\b(?:remains|este)\b)"
-    r"(?:\s+(?:⟨surely articles⟩|(?:the|one|that\s+is|much|to\s+be)\b)){0,5}\s+"
-    rf"(?:⟨right⟩|{_BAD}\b|most\s+\w+)"
-    r"(?!\s+(?:than|for\s+the\s+first|at\s+first))|[^\n\U00020000-\U000207ff.!?]{0,20}?⟨fits⟩(?!\s+(?:at\s+first|not|nicht|niet))"
-    r"|\s*(?:项|选项)?(?:是)?(?:正确|对|最佳)的?|\s*✓|\s*✅"
-)
+_ANNOUNCED = word_pattern(r"(?:⟨cue⟩)⟨then⟩(?=⟨symbol⟩)", re.IGNORECASE)
 #: "A is wrong" is left only where the question asks for what is wrong.
-_VERDICT = word_pattern(rf"{_S}(?:{_JUDGED}|\s*[:–-]\s*{_BAD})", re.IGNORECASE)
-_QUALITY = r"(?:likely|plausible|suitable|appropriate|accurate|convincing|probable|correct)"
+_VERDICT = word_pattern(r"⟨symbol⟩(?:⟨judged⟩|\s*[:–-]\s*⟨bad⟩)", re.IGNORECASE)
 #: One option is better than another.
 _BETTER = word_pattern(
-    rf"({_S})[^\n\U00020000-\U000207ff]{{0,30}}?\b(?:(?P<less>less\s+{_QUALITY}|worse|weaker)|(?:more\s+{_QUALITY}|better|stronger|likelier|preferable|superior|beats))(?:\s+\w+){{0,2}}?(?:\s+(?:than|to)\b)?{_MARKS}{{0,6}}({_S})",
+    r"(⟨symbol⟩)[^\n\U00020000-\U000207ff]{0,30}?\b(?:(?P<less>less\s+⟨quality⟩|worse|weaker)|(?:more\s+⟨quality⟩|better|stronger|likelier|preferable|superior|beats))(?:\s+\w+){0,2}?(?:\s+(?:than|to)\b)?⟨marks⟩{0,6}(⟨symbol⟩)",
     re.IGNORECASE,
 )
 _LEADING = word_pattern(
-    rf"(?:{_MARKS}|⟨surely articles option chooses concludes contrasts states⟩"
+    r"(?:⟨marks⟩|⟨surely articles option chooses concludes contrasts states⟩"
     r"|\b(?:(?:i\s+(?:would\s+)?)?(?:think|believe|guess|say|feel)|my\s+(?:best\s+)?guess\s+is|not\s+(?:sure|certain)"
     r"|and|also|it\s+(?:could|may|might|can)\s+be|it's|it\s+is|edit|no|wait|sorry|hmm+|on\s+second\s+thoughts?|correction|rather)\b){0,16}"
-    rf"(?={_S})",
+    r"(?=⟨symbol⟩)",
     re.IGNORECASE,
 )
 #: What follows an option that its statement begins with.
@@ -83,14 +54,16 @@ _ENDED = word_pattern(
     r"[\s\"'`$*_)\]}>]{0,6}(?:[.,:;!?(\n–—=|/\[-]|\Z|[^\x00-ӿ]|⟨because⟩|\b(?:i\s+think|i\s+guess|is\s+my)\b)",
     re.I,
 )
-_ONLY_SYMBOLS = word_pattern(rf"(?:{_MARKS}|⟨option articles surely⟩|\b(?:and|or|also|answer)\b|[|;,&+]|{_S})+", re.I)
+_ONLY_SYMBOLS = word_pattern(r"(?:⟨marks⟩|⟨option articles surely⟩|\b(?:and|or|also|answer)\b|[|;,&+]|⟨symbol⟩)+", re.I)
 _CONCLUDED = word_pattern(r"\W*⟨concludes⟩", re.IGNORECASE)
 #: A verdict beside an option. A space or a full stop may be the option's own, unless several options have one.
 _MARKED = word_pattern(
-    rf"({_S})(?P<mark>[\x20\"'*_)\]]*(?:\?|[:=→|>–—-]+|(?=[.(✓✔✅✗✘❌]|\x20\w|正确|错误))[\x20.|\"'*_(\[]*)(?:(?P<good>correct|right|yes|true|✓|✔|✅|正确)|"
-    rf"(?P<bad>incorrect|wrong|no|false|✗|✘|❌|错误|0(?:\.0+)?\s*%))(?=[\x20).|*_\"']*(?:[.,;:!|，。；]|$|{_S}))",
+    r"(⟨symbol⟩)(?P<mark>[\x20\"'*_)\]]*(?:\?|[:=→|>–—-]+|(?=[.(✓✔✅✗✘❌]|\x20\w|正确|错误))[\x20.|\"'*_(\[]*)(?:(?P<good>correct|right|yes|true|✓|✔|✅|正确)|"
+    r"(?P<bad>incorrect|wrong|no|false|✗|✘|❌|错误|0(?:\.0+)?\s*%))(?=[\x20).|*_\"']*(?:[.,;:!|，。；]|$|⟨symbol⟩))",
     re.IGNORECASE | re.MULTILINE,
 )
+#: A line of an option that ends with such a mark.
+_TICKED = word_pattern(r"^(\W*⟨symbol⟩)[^\n\U00020000-\U000207ff]*?(?:(?P<good>[✓✔✅])|[✗✘❌])\s*$", re.MULTILINE)
 _SURELY = word_pattern(r"[?:=→|>✓✔✅✗✘❌–—-]")
 _CONTRAST = word_pattern(r"\W*(?:⟨contrasts concludes⟩|(?:however|yet)\b)", re.IGNORECASE)
 #: Statements that affirm nothing.
@@ -104,8 +77,8 @@ _CONCEDED = word_pattern(
     r"^\W*(?:(?:but|and|so)\s+)?(?:many|most\s+(?:people|would)|some|one\s+(?:might|may|could|would)|you\s+(?:might|may|could|would)"
     r"|people|anyone|at\s+first|initially|first|originally|i\s+(?:\w+\s+)?(?:thought|was\s+going|have\s+said|considered|wanted))\b"
     r"|⟨seemed⟩|^\W*⟨concedes⟩[^,]*$"
-    rf"|^\W*(?:between|of|among)\s+(?:\w+\s+){{0,2}}{_S}"
-    rf"|{_S}[^\n\U00020000-\U000207ff.,(]{{0,30}}\b(?:are|is|seems?|looks?)\s+(?:both\s+|all\s+|equally\s+|very\s+|also\s+|a\s+)*(?:tempting|plausible|possible|close|candidates?|contenders?)\b|\b(?:(?<!second\s)thought|as\s+likely\s+as|need\s+to|have\s+to\s+(?:choose|decide)\s+between|choose\s+between|at\s+first|(?:often|commonly|frequently|usually)\s+(?:attributed|named|said|called|thought)|(?:(?<!no\s)doubt|unlikely|false|wrong|untrue)\s+that)\b|\blet(?:'s|\s+me|\s+us)\s+(?:look|consider|start|check|see|examine|begin)\b",
+    r"|^\W*(?:between|of|among)\s+(?:\w+\s+){0,2}⟨symbol⟩"
+    r"|⟨symbol⟩[^\n\U00020000-\U000207ff.,(]{0,30}\b(?:are|is|seems?|looks?)\s+(?:both\s+|all\s+|equally\s+|very\s+|also\s+|a\s+)*(?:tempting|plausible|possible|close|candidates?|contenders?)\b|\b(?:(?<!second\s)thought|as\s+likely\s+as|need\s+to|have\s+to\s+(?:choose|decide)\s+between|choose\s+between|at\s+first|(?:often|commonly|frequently|usually)\s+(?:attributed|named|said|called|thought)|(?:(?<!no\s)doubt|unlikely|false|wrong|untrue)\s+that)\b|\blet(?:'s|\s+me|\s+us)\s+(?:look|consider|start|check|see|examine|begin)\b",
     re.IGNORECASE,
 )
 _CORRECTION = word_pattern(
@@ -115,37 +88,37 @@ _CORRECTION = word_pattern(
 )
 #: Texts of options alone that affirm none: a way from one to another, and an option or its opposite.
 _UNDECIDED = word_pattern(
-    rf"\W*(?:(?:the\s+)?answer\s*(?:is|:)\W*)?(?:{_S}(?:\s*(?:→|⇒|⟶|[-=]{{1,2}}>)\s*{_S})+|(?:either\s+)?({_S})\s+or\s+not\s+\1|{_S}{_MARKS}{{0,6}}\?)\W*",
+    r"\W*(?:(?:the\s+)?answer\s*(?:is|:)\W*)?(?:⟨symbol⟩(?:\s*(?:→|⇒|⟶|[-=]{1,2}>)\s*⟨symbol⟩)+|(?:either\s+)?(⟨symbol⟩)\s+or\s+not\s+\1|⟨symbol⟩⟨marks⟩{0,6}\?)\W*",
     re.IGNORECASE,
 )
 _OR = word_pattern(r"\W*(?:or|and\s+(?:maybe|perhaps|possibly))\b", re.IGNORECASE)
 _CONFIRMED = word_pattern(r"\b(?<!not\s)(?:right|correct|yes|fine|true)\b", re.IGNORECASE)
 _SHARE = word_pattern(
-    rf"(?P<before>\d{{1,3}}(?:\.\d+)?\s*%)\s+(?:on|for|to)\s+(?P<after>{_S})|({_S})[^\n\U00020000-\U000207ff%\d]{{0,30}}(\d{{1,3}}(?:\.\d+)?\s*%|[01]?\.\d+)"
+    r"(?P<before>\d{1,3}(?:\.\d+)?\s*%)\s+(?:on|for|to)\s+(?P<after>⟨symbol⟩)|(⟨symbol⟩)[^\n\U00020000-\U000207ff%\d]{0,30}(\d{1,3}(?:\.\d+)?\s*%|[01]?\.\d+)"
 )
 #: A verdict that rejects the option before it.
 _REJECTED = word_pattern(
-    rf"{_S}{_CLOSE}{{0,6}}[:=–—-]\s*(?:no|not|incorrect|wrong|false|✗|✘|❌|0(?:\.0+)?\s*%)(?!\w)[^\n.;,\U00020000-\U000207ff]{{0,80}}"
-    rf"|{_S}[^\n.;\U00020000-\U000207ff]{{0,200}},?\s*\bso\s+(?:no|not)\b|{_S}(?:项|选项)?(?:是)?(?:错误|错|不对|不正确)的?",
+    r"⟨symbol⟩⟨close⟩{0,6}[:=–—-]\s*(?:no|not|incorrect|wrong|false|✗|✘|❌|0(?:\.0+)?\s*%)(?!\w)[^\n.;,\U00020000-\U000207ff]{0,80}"
+    r"|⟨symbol⟩[^\n.;\U00020000-\U000207ff]{0,200},?\s*\bso\s+(?:no|not)\b|⟨symbol⟩(?:项|选项)?(?:是)?(?:错误|错|不对|不正确)的?",
     re.IGNORECASE,
 )
 #: The same by what the option is not.
 _IS_NOT = word_pattern(
-    rf"{_S}{_CLOSE}{{0,6}}(?:\b(?:is|was|does|do|did|can|could|would|will|has|may|might|should)(?:n't|\s+not|not|\s+never|\s+neither)\b"
+    r"⟨symbol⟩⟨close⟩{0,6}(?:\b(?:is|was|does|do|did|can|could|would|will|has|may|might|should)(?:n't|\s+not|not|\s+never|\s+neither)\b"
     r"|⟨links⟩\s+(?:es\s+|het\s+|das\s+)?⟨not⟩|⟨not⟩\s+⟨links⟩|n'(?:en\s+)?\w+\s+pas\b|ne\s+(?:\S+\s+)?\S+\s+pas\b|[はが][^\n.;,。]{0,8}(?:ない|ません)|并?不[是对会算属])"
-    rf"(?!\s+(?:⟨only certain wrong⟩|bad\b))[^\n.;,\U00020000-\U000207ff]{{0,80}}|{_S}\s+never\b",
+    r"(?!\s+(?:⟨only certain wrong⟩|bad\b))[^\n.;,\U00020000-\U000207ff]{0,80}|⟨symbol⟩\s+never\b",
     re.IGNORECASE,
 )
 #: Options that are denied together.
 _DENIED_LIST = word_pattern(
-    rf"\b(?:(?:none\s+of|neither|nor|rul(?:e[sd]?|ing)\s+out|eliminat\w+|exclud\w+|except){_MARKS}{{1,6}}|(?:incorrect|wrong|false|rejected|eliminated|ruled\s+out)\s*:\s*)"
-    rf"{_S}(?:{_CLOSE}{{0,4}}(?:,|,?\s+(?:and|or|nor))\s*{_OPEN}{{0,4}}{_S})+"
-    rf"|⟨denies⟩{_MARKS}{{0,6}}{_S}(?:{_CLOSE}{{0,4}},\s*{_OPEN}{{0,4}}{_S}){{0,9}}{_CLOSE}{{0,4}},?\s*{JOINED}\s*{_OPEN}{{0,4}}{_S}",
+    r"\b(?:(?:none\s+of|neither|nor|rul(?:e[sd]?|ing)\s+out|eliminat\w+|exclud\w+|except)⟨marks⟩{1,6}|(?:incorrect|wrong|false|rejected|eliminated|ruled\s+out)\s*:\s*)"
+    r"⟨symbol⟩(?:⟨close⟩{0,4}(?:,|,?\s+(?:and|or|nor))\s*⟨open⟩{0,4}⟨symbol⟩)+"
+    r"|⟨denies⟩⟨marks⟩{0,6}⟨symbol⟩(?:⟨close⟩{0,4},\s*⟨open⟩{0,4}⟨symbol⟩){0,9}⟨close⟩{0,4},?\s*⟨joined⟩\s*⟨open⟩{0,4}⟨symbol⟩",
     re.IGNORECASE,
 )
 #: What is left when all others are ruled out.
 _ALL_BUT = word_pattern(
-    rf"\b(?:all|every\w*|any\w*)\b[^\n.\U00020000-\U000207ff]{{0,40}}\b(?:except|but|other\s+than|apart\s+from)\b{_MARKS}{{0,6}}(?={_S}{_CLOSE}{{0,4}}\s(?:is|are|(?:can|could|has|have)\s+be\w*)\s(?:in|not|wrong|false|ruled|elim|excl))",
+    r"\b(?:all|every\w*|any\w*)\b[^\n.\U00020000-\U000207ff]{0,40}\b(?:except|but|other\s+than|apart\s+from)\b⟨marks⟩{0,6}(?=⟨symbol⟩⟨close⟩{0,4}\s(?:is|are|(?:can|could|has|have)\s+be\w*)\s(?:in|not|wrong|false|ruled|elim|excl))",
     re.IGNORECASE,
 )
 _TERMINAL = word_pattern(r"[\n.!?;。！？；]")
@@ -213,6 +186,8 @@ def read_statements(
     strongest = [each for each in affirmations if each.strength == strength]
     if strength is Strength.ANNOUNCED:
         strongest = strongest[-1:]
+    if strength in (Strength.MENTIONED, Strength.JUDGED) and abstains(_SYMBOL.split(text)[-1]):
+        return []
     values = list(dict.fromkeys(value for each in strongest for value in each.values))
     last = text.rstrip().rpartition("\n")[2]
     if strength is Strength.MENTIONED and len(values) != 1 and last != text and not _LEADING.match(last):
@@ -299,6 +274,8 @@ class _Statements:
                 affirmations = _without_taken(affirmations, taken, keeps)
                 taken = len(affirmations)
                 keeps = self._names_or_confirms(start)
+            if concession := _CONCESSION.match(self.text, start, end):
+                start = concession.end()
             if supposed or self._is_aside(start, end):
                 continue
             stated = self._stated(start, end)
@@ -350,9 +327,6 @@ class _Statements:
 
     def _stated(self, start: int, end: int) -> list[Affirmation]:
         """Return what one statement affirms, by its strongest form."""
-        concession = _CONCESSION.match(self.text, start, end)
-        if concession:
-            start = concession.end()
         for form in (self._by_announcement, self._by_comparison, self._by_verdicts, self._by_beginning, self._by_names):
             strength, options = form(start, end)
             if options:
@@ -417,6 +391,7 @@ def _with_verdicts(text: str) -> str:
             return f"{match[1]}: {'yes' if match['good'] else 'no'}\n"
         return match[0]
 
+    text = _TICKED.sub(lambda match: f"{match[1]}: {'yes' if match['good'] else 'no'}", text)
     return _MARKED.sub(verdict, text)
 
 

@@ -8,9 +8,9 @@ import re
 from pytest_adaptive_eval.items.reading.constructions import WORDS, word_pattern
 from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
-from pytest_adaptive_eval.items.reading.restating import content_words, is_negated, is_uncertain
+from pytest_adaptive_eval.items.reading.restating import content_words, is_negated, is_uncertain, shared_words
 from pytest_adaptive_eval.items.reading.stated import without_notes
-from pytest_adaptive_eval.items.reading.statements import Chosen, read_statements, symbol
+from pytest_adaptive_eval.items.reading.statements import Chosen, option_of, read_statements, symbol
 
 _AFTER = r"(?![^\W\d_])"
 _BEFORE = r"(?<![^\W_])"
@@ -38,25 +38,23 @@ _BEFORE_WORD = word_pattern(
     re.IGNORECASE,
 )
 _AFTER_WORD = word_pattern(
-    r"\s*(?:[^\w\s]|\n|\Z|[^\x00-\x7f])|\s+(?:it|there|that|this|i|we|you|he|she|they|the|or|and|because|since"
+    r"\s*(?:[^\w\s]|\n|\Z|です|だ|[\uac00-\ud7afとよねの的了啊吧呢哦呀]|(?<=[\u3040-\u30ff])[\u3400-\u9fff]|(?<=[\x00-\u2e7f])[^\x00-\x7f])|\s+(?:it|there|that|this|i|we|you|he|she|they|the|or|and|because|since"
     r"|but|is|would|rather|nor|indeed|of|definitely|hoor|wirklich|eh)\b|\s+⟨because contrasts and⟩",
     re.IGNORECASE,
 )
-_COPULA = r"(?:is|was|are|were|does|do|did|can|could|would|will|has|have)"
-_SUBJECT = r"(?:it|that|this|there|he|she|they|the\s+(?:statement|claim|sentence|answer|assertion))"
 #: Phrases that say no or yes, the first that fits, and phrases that say neither though they begin with "no".
 _PHRASE = word_pattern(
     r"(?P<none>\b(?:yes|no)\s+(?:is|would\s+be|seems)\s+(?:\w+ly\s+)?(?:wrong|incorrect|false|not)\b|\bno\s+way\s+(?:to|of)\b"
     r"|\bno\s+(?:\w+\s+){0,2}(?:idea|clue|comment|answer|opinion|information|data|evidence|image|one|conclusion|response|reply)\b|\bnobody\b"
-    r"|\bno\s+(?:lo\s+s|s[eé]\b|hay|es\s+posible|tengo)|\bnão\s+s|\bnon\s+lo\s+so\b|\bнет\s+\w|لا\s+أ[عد]|\bkhông\s+\w|\bnie\s+w|不知|没有信|\bno\s+doubt|पता\s+नहीं)"
-    r"|(?P<no>\bnot\s+(?:really|at\s+all|quite|exactly|necessarily)\b|\b(?:certainly|definitely|absolutely|of\s+course|probably|likely|clearly|obviously|i\s+(?:think|believe|guess|say)"
+    r"|\bno\s+(?:lo\s+s|s[eé]\b|hay|es\s+posible|tengo)|\bnão\s+s|\bnon\s+lo\s+so\b|\bнет\s+\w|لا\s+أ[عد]|\bkhông\s+\w|\bnie\s+w|不知|没有信|पता\s+नहीं)"
+    r"|(?P<no>⟨negates⟩|\bnot\s+(?:really|at\s+all|quite|exactly|necessarily)\b|\b(?:certainly|definitely|absolutely|of\s+course|probably|likely|clearly|obviously|i\s+(?:think|believe|guess|say)"
     r"|i'?m\s+afraid)\s+not\b(?=\W|$)(?!\s+\w)|\bi\s+(?:do\s+not|don't)\s+(?:think|believe)\s+so\b|(?:^|(?<=[.!?]\s))(?:never|none|nah|no\s+way|nee|not\s+that\s+i\s+can\s+see|not\s+in\s+(?:this|the)\s+\w+)\b(?=\W*$)|\bstimmt\s+nicht\b"
-    rf"|\b(?:{_SUBJECT}(?:'s|\s+{_COPULA})(?:\s+not|n?'t)|{_SUBJECT}\s+cannot)(?:\s+\w+ly)?(?:\s+(?:true|correct|right|accurate|the\s+case|there|visible|present))?(?=\s*(?:[.,;!\n]|$))"
+    r"|\b(?:⟨subject⟩(?:'s|\s+⟨auxiliary⟩)(?:\s+not|n?'t)|⟨subject⟩\s+cannot)(?:\s+\w+ly)?(?:\s+(?:true|correct|right|accurate|the\s+case|there|visible|present))?(?=\s*(?:[.,;!\n]|$))"
     r"|⟨not⟩\s+⟨links⟩(?:\s+\w+)?\s+⟨right⟩"
     r"|⟨not⟩\s+(?:lo\s+)?⟨states links⟩(?=\s*(?:[.;!\n]|$))"
     r"|⟨states links⟩\s+(?:es\s+|das\s+|het\s+)?⟨not⟩(?=\s*(?:[.;!\n]|$)))"
-    r"|(?P<yes>(?:^|(?<=[.!?:]\s))(?:indeed|certainly|definitely|absolutely|of\s+course|sure|surely)\b(?=[.!]?\s*\Z|[,.!]?\s+(?:there|it|yes|the)\b)|\bi\s+(?:think|believe|guess)\s+so\b|\bdas\s+stimmt\b(?!\s+nicht)"
-    rf"|\b{_SUBJECT}(?:'s|(?:\s+\w+ly)?\s+{_COPULA})(?:\s+indeed)?(?:\s+the\s+case)?(?=\s*(?:[.!\n]|$)))",
+    r"|(?P<yes>⟨affirms⟩|(?:^|(?<=[.!?:]\s))(?:indeed|certainly|definitely|absolutely|of\s+course|sure|surely)\b(?!\W+(?:i|let|here|we)\b)(?=\s*[,.!:;—–-]|\s*\Z|\s+(?:there|it|yes|the)\b)|\bi\s+(?:think|believe|guess)\s+so\b|\bdas\s+stimmt\b(?!\s+nicht)"
+    r"|\b⟨subject⟩(?:'s|(?:\s+\w+ly)?\s+⟨auxiliary⟩)(?:\s+indeed)?(?:\s+the\s+case)?(?=\s*(?:[.!\n]|$)))",
     re.IGNORECASE | re.MULTILINE,
 )
 #: Statements that something is there or not.
@@ -66,17 +64,22 @@ _EXISTS = word_pattern(
     re.IGNORECASE | re.MULTILINE,
 )
 _DENIED = word_pattern(r"\bno\b|not\b|n't\b", re.IGNORECASE)
-_SHOWN = word_pattern("⟨shown⟩", re.IGNORECASE)
-#: A question for what is there, and statements about it in other languages, whose nouns cannot be compared with it.
-_ASKS_EXISTENCE = word_pattern(r"\b(?:is|are)\s+there\b", re.IGNORECASE)
-_EXISTS_ELSEWHERE = word_pattern("⟨exists⟩", re.IGNORECASE)
 _VALUES = ("yes", "no", "unknown")
+#: Kinds of words in "yes or no".
+_BOTH = 2
+_SYMBOLS = {value: symbol(index) for index, value in enumerate(_VALUES)}
 #: Where a clause ends, and the questions of a prompt.
-_SEPARATOR = word_pattern(r"[.,;:!?\n。，！？]|⟨because contrasts concludes⟩|\b(?:and|und)\b|\Z", re.IGNORECASE)
+#: A last statement that is one word, which outweighs what precedes it.
+_LAST = word_pattern(r"[.!?:;\n–—→。！？：；…][\s\"'*_(]*(⟨symbol⟩)[\s\"'*_.!)。！]*\Z")
+_SEPARATOR = word_pattern(
+    r"[.,;:!?\n。，！？：]|(?<=が)、|(?<=ので)、|(?<=から)、|⟨because contrasts⟩|\b(?:and|und)\b|\Z", re.IGNORECASE
+)
 _ASKED = word_pattern(r"[^.!?\n。！？]+[?？]")
 #: A verb that a text repeats from its question.
-_ECHO = word_pattern(r"\W*(?:[a-zà-ӿ]{4,}|\w{0,2}[过了有会能])\W*", re.IGNORECASE)
-_ASKS_OR = word_pattern("⟨or⟩", re.IGNORECASE)
+_ECHO = word_pattern(r"\W*(?:⟨not⟩\s+)?([a-zà-ӿ]{3,}|\w{0,2}[过了有会能])\W*", re.IGNORECASE)
+_CARRIED = word_pattern("⟨surely concludes pronouns and⟩", re.IGNORECASE)
+_PRONOUN = word_pattern(r"\W*(?:⟨concludes⟩\W*)?⟨pronouns⟩", re.IGNORECASE)
+_SENTENCE = word_pattern(r"[.!\n。！：:;；]")
 _PAST = word_pattern("⟨former past⟩", re.IGNORECASE)
 
 
@@ -92,19 +95,19 @@ def _symbols(text: str, question: str) -> str:
         words = set(_words(match["what"]))
         denied = _DENIED.search(match["says"])
         if words and words <= asked:
-            return symbol(_VALUES.index("no" if denied else "yes"))
+            return _SYMBOLS["no" if denied else "yes"]
         return match[0]
 
     def phrase(match: re.Match[str]) -> str:
         if match["none"]:
             return " ... "
-        return symbol(_VALUES.index("no" if match["no"] else "yes"))
+        return _SYMBOLS["no" if match["no"] else "yes"]
 
     def word(match: re.Match[str]) -> str:
         before = text[max(0, match.start() - 24) : match.start()]
         alone = _BEFORE_WORD.search(before) and _AFTER_WORD.match(text, match.end())
         if alone or match["unknown"] or " " in match[0]:
-            return symbol(_VALUES.index(_kind(match)))
+            return _SYMBOLS[_kind(match)]
         return match[0]
 
     text = re.sub(r"\\(?:text|textbf|mathbf|mathrm)\b|[{}$\\]", " ", text)
@@ -112,50 +115,73 @@ def _symbols(text: str, question: str) -> str:
     return _TOKEN.sub(word, text)
 
 
+def _asked(question: str) -> str:
+    """Return the last question of a prompt, or its last sentence, that asks for more than yes or no."""
+    sentences = [each for each in _ASKED.findall(question) or _SENTENCE.split(question) if _words(each)]
+    others = [each for each in sentences if len({_kind(match) for match in _TOKEN.finditer(each)}) < _BOTH]
+    return [question, *sentences, *others][-1]
+
+
 def _restated(text: str, question: str) -> str:
     """Return a text with a symbol in place of the last statement that repeats the question, affirmed or denied."""
-    *_, asked = ("", *_ASKED.findall(question))
+    asked = _asked(question)
     order = _words(asked)
-    words_of_question = {*_words(question), *order}
-    if len(order) > 1:
-        predicate = order[-2:] if order[-1] > "\u2e80" else order[1:]
-    else:
-        predicate = order
-    span = None
+    spans: dict[str, tuple[int, int]] = {}
     start = 0
     supposed, mark = False, ""
     other_text = question.replace(asked, " ")
     for separator in _SEPARATOR.finditer(text):
         clause, limits = text[start : separator.start()], (start, separator.start())
         start = separator.end()
-        words = _words(clause)
-        repeats = bool(predicate) and set(words) <= words_of_question and set(predicate) <= set(words)
-        rest = order[1:]  # a question may begin with its verb
-        in_order = [word for word in rest if word in words] == [word for word in words if word in rest]
-        elsewhere = _ASKS_EXISTENCE.search(asked) and _EXISTS_ELSEWHERE.search(clause)
         supposed = is_uncertain(clause) or (supposed and mark == ",")
         mark = separator[0]
         unsure = supposed or (_PAST.search(clause) and not _PAST.search(asked))
-        is_echo = (
-            not limits[0] and _ECHO.fullmatch(clause) and clause.strip().lower() in asked and not _ASKS_OR.search(asked)
-        )
-        is_statement = (elsewhere or is_echo or (repeats and in_order)) and not unsure and mark != "?"
-        if is_statement and clause.strip() not in other_text:
-            span = limits
+        if unsure or mark == "?" or clause.strip() in other_text:
+            continue
+        if _repeats(clause, asked, order, set(_words(question)), is_first=not limits[0]):
+            spans["repeated"] = limits
+        elif is_negated(clause):
+            words = _words(clause)
+            shares = 2 * shared_words(words, order) > len(words)
+            if shares or (not words and _PRONOUN.match(clause)):
+                spans["denied"] = limits
+    span = spans.get("repeated") or spans.get("denied")
     if span is None:
         return text
     value = "no" if is_negated(text[slice(*span)]) else "yes"
-    return f"{text[: span[0]]} {symbol(_VALUES.index(value))}{text[span[1] :]}"
+    return f"{text[: span[0]]} {_SYMBOLS[value]}{text[span[1] :]}"
+
+
+def _repeats(clause: str, asked: str, order: list[str], known: set[str], *, is_first: bool) -> bool:
+    """Return whether a clause says again what is asked: its verb, a pronoun and some words, or all but the first."""
+    verb = _ECHO.fullmatch(clause)
+    if verb and is_first and verb[1].lower() in asked.lower():
+        return True
+    words = _words(clause)
+    if not words or not known.issuperset(words):
+        return False
+    if _PRONOUN.match(clause):
+        return True
+    if len(order) > 1:
+        predicate = order[-2:] if order[-1] > "\u2e80" else order[1:]
+    else:
+        predicate = order
+    return set(predicate) <= set(words)
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text that mean something, in order, without those for where it is seen."""
-    return content_words(text)
+    """Return the words of a text that mean something, in order, without adverbs and pronouns."""
+    return content_words(_CARRIED.sub(" ", text))
 
 
 def _values(text: str, question: str = "") -> list[str]:
     """Return the truth values that a text, or a part that gives the answer, affirms."""
-    affirmations = read_statements(without_notes(_symbols(text, question)), _whole, mentions=len(text))
+    if len(letter := text.strip(" .!*()\"'")) == 1:
+        text = next((match[0] for match in _TOKEN.finditer(question) if match[0][0].lower() == letter.lower()), text)
+    marked = without_notes(_symbols(text, question))
+    if last := _LAST.search(marked):
+        return [_VALUES[option_of(last[1])]]
+    affirmations = read_statements(marked, _whole, mentions=len(text))
     if not any(affirmations):
         restated = _restated(text, question)
         if restated != text:

@@ -10,6 +10,7 @@ from pytest_adaptive_eval.deadline import Overdue
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind
 from pytest_adaptive_eval.items.graders.kinds.numeric import same_number
 from pytest_adaptive_eval.items.reading.expression import (
+    as_intervals,
     as_vector,
     canonical_expression,
     form_of,
@@ -74,7 +75,7 @@ def _equal(answer: str, expression: str) -> bool:
         return _compared(_COMPARE_EQUATIONS, answer, expression)
     if is_vector(answer):
         expression = as_vector(expression)
-    answer, expression = canonical_expression(answer), canonical_expression(expression)
+    answer, expression = as_intervals(canonical_expression(answer)), as_intervals(canonical_expression(expression))
     answer, expression = in_form_of(answer, expression), in_form_of(expression, answer)
     if normal_expression(answer) == normal_expression(expression):
         return True

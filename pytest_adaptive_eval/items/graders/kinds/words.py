@@ -9,12 +9,12 @@ from collections import Counter
 
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters, whole_words, without_reasoning
-from pytest_adaptive_eval.items.reading.constructions import word_pattern
-from pytest_adaptive_eval.items.reading.part import gives_part, with_symbols
-from pytest_adaptive_eval.items.reading.reader import stated_texts, states_answer
+from pytest_adaptive_eval.items.reading.constructions import pattern_in, word_pattern
+from pytest_adaptive_eval.items.reading.language import languages_of
+from pytest_adaptive_eval.items.reading.part import ASKS_WHO, gives_part, with_symbols
+from pytest_adaptive_eval.items.reading.reader import emphasized, stated_texts, states_answer
 from pytest_adaptive_eval.items.reading.restating import restates
-from pytest_adaptive_eval.items.reading.stated import JOINED
-from pytest_adaptive_eval.items.reading.statements import SYMBOL, symbol
+from pytest_adaptive_eval.items.reading.statements import symbol
 
 #: An article before another word; a capital A within a sentence is a letter.
 _ARTICLE = re.compile(r"(?<![^\s\"'(\[])(?:a|[Aa]n|[Tt]he|(?:(?<=\A)|(?<=[.!?]\s))A)\s+(?=\W?[^\W_]{2})")
@@ -28,10 +28,8 @@ _ADDED = word_pattern(
 )
 #: An answer beside another one.
 _BESIDE = word_pattern(
-    rf"{SYMBOL}\W*(?:[/;&]|\b{JOINED}\b)\s*\w|\w\s*(?:[/;&]|\b{JOINED})\W*{SYMBOL}|{SYMBOL}\s*,\s*\w+\W*\Z"
+    r"⟨symbol⟩\W*(?:[/;&]|\b⟨joined⟩\b)\s*\w|\w\s*(?:[/;&]|\b⟨joined⟩)\W*⟨symbol⟩|⟨symbol⟩\s*,\s*\w+\W*\Z"
 )
-#: What a statement denies before it goes on with what it affirms.
-_CONTRASTED = word_pattern(rf"\A\W*⟨denies⟩[^.;\n{SYMBOL[1:-1]}]*[,\s]⟨contrasts⟩\s")
 _STATEMENT = word_pattern(r"(?<=[^\W\d])[.!?](?=\s)|[.!?]\Z|\n|[。！？;]")
 _TAKEN = word_pattern(r"[-*•\d]|\W*⟨takes_back corrects contrasts hedges⟩")
 #: Characters from which what follows a statement explains it; less may be another answer.
@@ -40,27 +38,17 @@ _EXPLANATION = 12
 _WITHIN_WORDS = "within_words"
 #: A name, and a clause behind it of which the answer is the subject.
 _NEXT_CLAUSE = (
-    r"(?P<before>\S+)\s(?P<name>(?:[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+\s?){{1,4}})[;,]\s(?:[^\W\d_]{{1,4}}\s)?"
+    r"(?<!\S)(?P<before>\S+)\s(?P<name>(?:⟨name⟩\s?){{1,4}})[;,]\s(?:[^\W\d_]{{1,4}}\s)?"
     r"{key}(?=\s[a-zß-öø-ÿа-я])"
 )
 _NO_VERB = word_pattern("⟨articles accompanies relates denies⟩", re.IGNORECASE)
-_NAME = r"[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+"
-#: Members of a list: characters without spaces, names, or words.
-_UNSPACED, _NAMES, _WORDS = (
-    word_pattern(rf"(?<!\w){one}(?:{comma}{one})*?{last}{one}(?!\w)")
-    for one, comma, last in (
-        (r"[\u3400-\u9fff\u30a0-\u30ff]{2,10}?", "、", r"(?:⟨and or⟩|、)"),
-        (
-            rf"{_NAME}(?:\s(?:[a-z]{{1,3}}\s)?{_NAME}){{0,3}}",
-            r",\s(?:an?\s|à\s)?",
-            r",?\s⟨and or⟩\s(?:an?\s|à\s)?",
-        ),
-        (r"[^\W\d_]+", r",\s", r",\s[^\W\d_]+,?\s⟨and or⟩\s"),
-    )
-)
+#: Lists of characters without spaces, of names, and of words.  A list is looked for at its first member alone: each
+#: later one would read the rest of the text again.
+_UNSPACED_LIST = r"(?<![\w、])⟨cjk⟩(?:、⟨cjk⟩)*?(?:⟨or and⟩|、)⟨cjk⟩(?!\w)"
+_NAMES_LIST = r"(?<!\w)(?<!,\s)⟨names⟩(?:,\s(?:an?\s|à\s)?⟨names⟩)*?,?\s⟨or or_here and⟩\s(?:an?\s|à\s)?⟨names⟩(?!\w)"
+_WORDS_LIST = r"(?<!\w)(?<!,\s)⟨word⟩(?:,\s⟨word⟩)*?,\s⟨word⟩,?\s⟨or or_here and⟩\s⟨word⟩(?!\w)"
 #: Letters of the longest words between members.
 _JOINER = 3
-_ASKS_WHO = word_pattern("⟨asks_who⟩", re.IGNORECASE)
 #: What makes another name of a name in Chinese and Japanese, behind it.
 _UNSPACED_NAME = r"(?<=[\u3400-\u9fff])[\u30a1-\u30fa\u30fc]{2,}|[区县岸路街站港]"
 
@@ -71,7 +59,7 @@ def folded(text: str) -> str:
 
 
 def _normal(text: str) -> str:
-    return folded(text).strip(" .!,;:\"'*`「」『』")
+    return folded(text).strip(" .!,;:\"'*`「」『』、。")
 
 
 def _lines(text: str) -> str:
@@ -110,7 +98,10 @@ def _exact(question: Asked, text: str) -> float:
         word = _normal(answer)
         if any(map(str.isalnum, word)):  # signs alone are compared as a whole
             words.append(word)
-    marked = with_symbols(_lines(answer_part(text)), words)  # the words of an answer deny nothing
+    plain = answer_part(text)
+    if _is_accepted(question, emphasized(plain, question.prompt)):
+        return 1.0
+    marked = with_symbols(_lines(plain), words)  # the words of an answer deny nothing
     forms = stated_texts(marked)
     bare = [_normal(_ADDED.sub("", form)) for form in forms]
     if symbol(0) in (*bare, *map(_normal, forms)):
@@ -124,7 +115,7 @@ def _restates(marked: str, question: str, marked_question: str) -> bool:
     rest = "".join(others).strip()
     is_taken = bool(rest) and (_TAKEN.match(rest) is not None or len(rest.partition("\n")[0]) < _EXPLANATION)
     is_asked = marked[len(first) : len(first) + 1] == "?"
-    statement = _CONTRASTED.sub("", _ADDED.sub("", first))
+    statement = _ADDED.sub("", first)
     if first.strip() in marked_question:  # a list of options that is repeated says none of them
         return False
     if not statement.isprintable():  # a half of a character, or a control code, is no word of the question
@@ -145,16 +136,17 @@ def _contains(question: Asked, text: str) -> float:
     return float(gives_part(_lines(text), answers, folded(question.prompt), within_words=part))
 
 
-def _list_of(answer: str) -> re.Pattern[str]:
+def _list_like(answer: str) -> str:
     """Return the pattern of lists whose members are written as an answer is."""
     if answer[:1] > "\u2e80":
-        return _UNSPACED
-    return _NAMES if answer[:1].isupper() else _WORDS
+        return _UNSPACED_LIST
+    return _NAMES_LIST if answer[:1].isupper() else _WORDS_LIST
 
 
 def _without_longer_names(text: str, question: Asked) -> str:
     """Return a text without names that begin as an accepted one and go on: "Ada Finch Miller" is not "Ada Finch"."""
     asked = set(normal_words(" ".join((question.prompt, *question.answers))))
+    languages = languages_of(f"{question.prompt} {text}", text)
 
     def unless_asked(match: re.Match[str]) -> str:
         return match[0] if asked.intersection(normal_words(match[1])) else "..."
@@ -165,12 +157,13 @@ def _without_longer_names(text: str, question: Asked) -> str:
 
     for answer in question.answers:
         text = re.sub(rf"{re.escape(answer)}(?:{_UNSPACED_NAME})", "...", text)
-        for listed in _list_of(answer).findall(text):
+        for listed in pattern_in(languages, _list_like(answer), 0).findall(text):
             if answer in listed and not asked.issuperset(word for word in normal_words(listed) if len(word) > _JOINER):
                 text = text.replace(listed, "...")
-        text = re.sub(_NEXT_CLAUSE.format(key=re.escape(answer)), unless_named, text)
-        if answer[:1].isupper() and not text.isupper() and (" " in answer or not _ASKS_WHO.search(question.prompt)):
-            text = re.sub(rf"\b{re.escape(answer)}[ -]([A-Z][^\W\d_]+)\b(?! [A-Z])", unless_asked, text)
+        text = word_pattern(_NEXT_CLAUSE.format(key=re.escape(answer))).sub(unless_named, text)
+        if answer[:1].isupper() and not text.isupper() and (" " in answer or not ASKS_WHO.search(question.prompt)):
+            longer = word_pattern(rf"\b{re.escape(answer)}[ -](⟨capital⟩[^\W\d_]+)\b(?! ⟨capital⟩)")
+            text = longer.sub(unless_asked, text)
     return text
 
 
