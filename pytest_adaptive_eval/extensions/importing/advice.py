@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pytest_adaptive_eval.banks.expressions import as_path, key_path
 from pytest_adaptive_eval.errors import UsageError
@@ -20,13 +20,14 @@ from pytest_adaptive_eval.extensions.importing.names import (
     MEDIA,
     NAMES,
     PLAIN,
+    SHOWN,
     is_about,
     is_file,
     is_reference,
     normal,
     words_of,
 )
-from pytest_adaptive_eval.extensions.importing.proposal import Unused, is_complete
+from pytest_adaptive_eval.extensions.importing.proposal import Unused, is_complete, is_phrase
 from pytest_adaptive_eval.extensions.importing.sources import first_records, guessed_header
 from pytest_adaptive_eval.extensions.importing.undecided import (
     NO_ANSWER,
@@ -250,7 +251,7 @@ def _open_points(
                 advice.append(Advice({"messages": mapping.messages, "answer": last}, "where the chat ends with it"))
         problem = "no field has the name of an answer"
         if not advice:
-            problem += ": write --set answer=FIELD, or --labels FILE"
+            problem += ": write --set answer=FIELD, or --labels FILE, or --set grader=judge where none is needed"
         yield OpenPoint("answer", problem, advice, even=len(answers) > 1)
     yield from _needed_fields(imported, settings, source)
     named = (mapping.question, *mapping.context)
@@ -297,7 +298,7 @@ def _asking(unused: Sequence[Unused]) -> list[str]:
             continue
         entries = fields_of(literal(field.example))
         for key, entry in entries.items():
-            if _is_text(entry):
+            if is_phrase(entry):
                 within.append(f"{as_path(field.name)}.{key_path(str(key))}")
         if not entries and (field.asks or (field.words >= 2 and normal(field.name) not in PLAIN)):
             fields.append(field)
@@ -339,7 +340,14 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
             fields = [field for field in fields if field.expression != key]
     for field in list(fields):
         what = _not_asked(field, settings)
-        if what:
+        if field.is_flag and not SHOWN.isdisjoint(words_of(field.name)):
+            fields.remove(field)
+            if not mapping.images:
+                shown = f"lower({as_path(field.expression)})"
+                where = Advice({"where": f"{shown} == 'false' || {shown} == '0'"}, "for the questions without one")
+                whole = Advice(_ignoring([field]), "where all are whole without it")
+                yield OpenPoint(f"record {field.name}", f"{field.name!r} is true of some records", [where, whole])
+        elif what:
             fields.remove(field)
             skipped = as_options(_ignoring([field]))
             where = f"write --set where=EXPRESSION for records that are whole without it, or {skipped} where all are"
@@ -356,7 +364,7 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
         others = [field for field in others if field not in attached]
         advice.insert(0, Advice({"where": where, **_ignoring(others)}, "for the questions without a file"))
     if texts:
-        context = listed([*mapping.context, *(field.expression for field in texts)])
+        context = listed([*mapping.context, *(text for field in texts for text in field.texts)])
         advice.insert(0, Advice({"context": context, **_ignoring(others)}))
     for field in fields:
         if field.holds_question:
@@ -386,11 +394,6 @@ def _ignoring(fields: Sequence[Unused]) -> dict[str, str]:
     return {"ignore": listed([field.name for field in fields])}
 
 
-def _is_text(value: Any) -> bool:
-    """Return whether a value is a text of several words."""
-    return isinstance(value, str) and " " in value.strip()
-
-
 def _joined(name: str, key: str, mapping: ItemMapping, source: str) -> Iterator[Advice]:
     """Yield the texts in files beside the source that have a record of a name, which a key of the mapping gives."""
     for path, record in first_records(source, name):
@@ -399,10 +402,10 @@ def _joined(name: str, key: str, mapping: ItemMapping, source: str) -> Iterator[
         if asks or words_of(Path(path).stem) & ANSWERING:  # another split, or answers
             continue
         texts = []
-        if _is_text(record):
+        if is_phrase(record):
             texts.append("$label")
         for field, value in fields.items():
-            if _is_text(value) and not is_about(field):
+            if is_phrase(value) and not is_about(field):
                 texts.append(f"$label.{key_path(field)}")
         if texts:
             context = listed([*mapping.context, *texts])

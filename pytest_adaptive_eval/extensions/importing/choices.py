@@ -14,7 +14,7 @@ from pytest_adaptive_eval.extensions.importing.values import as_list, as_text, l
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _TEXT_KEYS = ("text", "content", "option", "choice", "value", "answer", "body", "sentence", "choices", "options")
-_LABEL_KEYS = ("label", "labels", "key", "id", "letter", "name", "option", "identifier")
+_LABEL_KEYS = ("label", "labels", "key", "id", "letter", "name", "option", "identifier", "answer")
 _RIGHT_KEYS = ("is_correct", "correct", "isCorrect", "is_answer", "right", "score")
 #: Words before the letter or number of a choice.
 _PREFIX = re.compile(r"(?i)\A(?:option|choice|ans(?:wer)?)[ _-]?(?=\w{1,2}\Z)")

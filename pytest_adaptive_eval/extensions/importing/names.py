@@ -19,10 +19,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "question": _words(
         """
-        question questiontext questionstem stem questiontitle questioncontent squestion problem problemtext
-        problemstatement query prompt inputprompt input inputtext inputs q ctx goal sentence statement claim
+        question questionstem stem questiontitle squestion problem
+        problemstatement query prompt inputprompt input inputs q ctx goal sentence statement claim
         clue riddle hypothesis sentence2 sent2 text2 instruction instructions task text content title userprompt
-        frage pregunta pertanyaan qtext startphrase utterance conclusion citingprompt domanda questão вопрос soru
+        frage pregunta pertanyaan startphrase utterance conclusion citingprompt domanda questão вопрос soru
         otázka 질문 问题 題目 题目 質問 سؤال السؤال प्रश्न kysymys fråga spørsmål pytanie întrebare vraag câuhỏi kérdés
         swali ερώτηση
         """
@@ -102,7 +102,7 @@ COLUMNS = re.compile(
 )
 NUMBERED = re.compile(r"(\D+?)[ _-]?(\d)")
 #: Names of questions in a list within a record.
-ASKED = frozenset(_words("question questiontext problem prompt query stem"))
+ASKED = frozenset(_words("question problem prompt query stem"))
 #: Names of answers that say which of several choices is right.
 INDEX = re.compile(r"label|id?x|index|key|letter|num|option|choice")
 #: Names of answers that say the place of one in a list.
@@ -131,6 +131,10 @@ MEDIA = frozenset(_words("video videos audio sound clip"))
 #: Names of texts that ask nothing by themselves.
 PLAIN = frozenset(
     _words("sentence statement claim text content title premise hypothesis sentence1 sentence2 sent1 sent2 text1 text2")
+)
+#: Words of fields about what is shown beside a text.
+SHOWN = frozenset(
+    _words("image images photo photos picture pictures figure figures diagram diagrams chart charts table tables")
 )
 #: Words of fields that a question may need.
 _NEEDED = frozenset(
@@ -168,6 +172,11 @@ _NOT_NEEDED = _ABOUT - {"id", "idx", "index", "source"} | {"is", "has", "include
 def normal(key: str) -> str:
     """Return a field's name in small letters and digits."""
     return re.sub(r"[\W_]", "", key.casefold())
+
+
+def bare(key: str) -> str:
+    """Return a field's name in small letters and digits, without a word for text at its end, as in ``query_text``."""
+    return re.sub(r"(?<=.)(text|content|string)\Z", "", normal(key))
 
 
 def is_needed(key: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -23,14 +23,15 @@ from pytest_adaptive_eval.extensions.importing.values import (
     fields_of,
     is_missing,
     literal,
+    texts_within,
 )
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import replaced
 
 #: Records whose fields are looked at.
 SAMPLE = 400
-#: Fields of objects that are looked into, and fields in all.
-_INNER, _MOST = 12, 400
+#: Fields of objects that are looked into, levels of these, and fields in all.
+_INNER, _LEVELS, _MOST = 12, 3, 400
 #: Words of a text that a question may need, in the middle, and of one that is named like a category.
 _LONG, _LONGER = 3, 6
 #: Share of the questions that contain a field, from which they do not need it; share of records with a category, and
@@ -48,6 +49,7 @@ _SORTING, _EACH = 2, 5
 _COLUMNS = 3
 #: Levels of lists and objects in which questions are looked for.
 _DEPTH = 3
+_PICTURE = re.compile(r"(?i)\.(png|jpe?g|gif|webp|bmp)\Z")
 _FLAG_WORDS = {"0", "1", "true", "false"}
 #: Keys of what most records have.
 _MAIN = ("question", "answer")
@@ -64,6 +66,7 @@ class Unused(NamedTuple):
         constant: Whether all of its values are equal.
         words: Number of words in the middle.
         expression: The field as an expression; of an object with one entry, that entry.
+        texts: What a prompt shows of it, as expressions: of an object, the entries that are texts of several words.
         asks: Whether most values end with a question mark.
         varied: Share of values that are distinct.
         is_text: Whether it may be shown before a question: by its name, or as a text that comes before the answer.
@@ -74,6 +77,7 @@ class Unused(NamedTuple):
 
     name: str
     expression: str
+    texts: Sequence[str]
     needed: bool
     example: str
     constant: bool
@@ -98,13 +102,20 @@ class _Fields:
         self.records, self.used = records, used
         self.paths: dict[str, tuple[str, ...]] = {}
         for record in records:
-            for key, value in record.data.items():
-                self.paths.setdefault(_expression(key), (key,))
-                if isinstance(value, Mapping) and len(value) <= _INNER:
-                    for inner in map(str, value):
-                        self.paths.setdefault(f"{key_path(key)}.{key_path(inner)}", (key, inner))
+            for path in _paths(record.data, _LEVELS):
+                if len(path) == 1:
+                    text = _expression(path[0])
+                else:
+                    text = ".".join(map(key_path, path))
+                self.paths.setdefault(text, path)
             if len(self.paths) > _MOST:
                 break
+        self._by_name: dict[str, list[str]] = {}
+        for text in sorted(self.paths, key=lambda text: len(self.paths[text])):
+            self._by_name.setdefault(normal(self.paths[text][-1]), []).append(text)
+        for name, texts in list(self._by_name.items()):
+            if names.bare(name) != name:
+                self._by_name.setdefault(names.bare(name), []).extend(texts)
 
     def values(self, expression: str) -> list[Any]:
         """Return the values of an expression that are not missing."""
@@ -115,17 +126,17 @@ class _Fields:
     def named(self, key: str, field_names: Sequence[str] = ()) -> Iterator[str]:
         """Yield unused fields with a name and values for a key, in the order of the names; whole fields first."""
         kind = _TYPES.get(key, object)
-        for name in field_names or NAMES[key]:
-            for length in (1, 2):
-                for text, path in self.paths.items():
-                    is_free = text not in self.used and path[0] not in self.used
-                    is_of_answer = length == 2 and key in ("question", "context") and names.is_about(path[0])
-                    if len(path) != length or normal(path[-1]) != name or not is_free or is_of_answer:
-                        continue
-                    values = self.values(text)
-                    is_rare = length == 2 and len(values) * 2 < len(self.records)
-                    if values and not (is_rare and key in _MAIN) and all(isinstance(value, kind) for value in values):
-                        yield text
+        for text in chain.from_iterable(self._by_name.get(name, ()) for name in field_names or NAMES[key]):
+            path = self.paths[text]
+            is_inner = len(path) > 1
+            is_free = text not in self.used and path[0] not in self.used
+            is_of_answer = is_inner and key in ("question", "context") and any(map(names.is_about, path[:-1]))
+            if not is_free or is_of_answer:
+                continue
+            values = self.values(text)
+            is_rare = is_inner and len(values) * 2 < len(self.records)
+            if values and not (is_rare and key in _MAIN) and all(isinstance(value, kind) for value in values):
+                yield text
 
     def take(self, expressions: Iterable[str]) -> None:
         """Count the fields in expressions of `propose` as used."""
@@ -135,10 +146,10 @@ class _Fields:
         """Return the whole fields that no key uses yet."""
         return [text for text, path in self.paths.items() if len(path) == 1 and text not in self.used]
 
-    def are(self, expression: str, kind: Callable[[Any], bool]) -> bool:
-        """Return whether an expression has values, all of one kind."""
+    def are(self, expression: str, kind: Callable[[Any], bool], share: float = 1) -> bool:
+        """Return whether an expression has values, of which at least a share is of one kind."""
         values = self.values(expression)
-        return bool(values) and all(map(kind, values))
+        return bool(values) and sum(map(kind, values)) >= share * len(values)
 
     def that_are(self, kind: Callable[[Any], bool], texts: Iterable[str] | None = None) -> list[str]:
         """Return the expressions, by default of unused whole fields, whose values are all of one kind."""
@@ -147,6 +158,15 @@ class _Fields:
     def first(self, key: str) -> str:
         """Return the first unused field for a key of a mapping; empty if there is none."""
         return next(self.named(key), "")
+
+
+def _paths(fields: Mapping[str, Any], levels: int) -> Iterator[tuple[str, ...]]:
+    """Yield the names that lead to each field, in objects of few fields too."""
+    for key, value in fields.items():
+        yield (str(key),)
+        if levels > 1 and isinstance(value, Mapping) and len(value) <= _INNER:
+            for path in _paths(value, levels - 1):
+                yield (str(key), *path)
 
 
 def _expression(key: str) -> str:
@@ -216,7 +236,7 @@ def _rows_in(fields: Mapping[str, Any], depth: int) -> str:
 
 def _are_asked(fields: Mapping[str, Any]) -> bool:
     """Return whether fields have the name of a question, or the names of an instruction and its answer."""
-    named = set(map(normal, map(str, fields)))
+    named = set(map(names.bare, map(str, fields)))
     if len(named) < 2:
         return False
     return not names.ASKED.isdisjoint(named) or ("instruction" in named and not named.isdisjoint(NAMES["answer"]))
@@ -258,6 +278,18 @@ def _question(fields: _Fields) -> str:
     return question
 
 
+def _images(fields: _Fields, _: ItemMapping) -> tuple[str, ...]:
+    """Return the field of the images: by its name, or with a word for them in its name and files in its values."""
+    named_so = (text for text in fields.free() if not names.SHOWN.isdisjoint(names.words_of(text)))
+    field = fields.first("images") or next(iter(fields.that_are(_are_pictures, named_so)), "")
+    return (field,) if field else ()
+
+
+def _are_pictures(value: Any) -> bool:
+    """Return whether a value is the names of image files."""
+    return all(isinstance(entry, str) and _PICTURE.search(entry) for entry in as_list(value))
+
+
 def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     """Return the field of the choices, or a column of each."""
     if mapping.distractors:
@@ -284,7 +316,9 @@ def _choice_fields(fields: _Fields) -> Iterator[str]:
         yield from fields.named("", ("answers",))
     yield from fields.that_are(_are_lettered)
     yield from _indexed(fields)
-    yield from fields.that_are(_are_labelled, fields.named("accepted"))
+    for text in fields.named("accepted"):
+        if fields.are(text, _are_labelled, _MOSTLY):
+            yield text
 
 
 def _may_be_column(fields: _Fields, text: str, name: str) -> bool:
@@ -478,7 +512,7 @@ def _id(fields: _Fields, _: ItemMapping) -> str:
 _FOUND = {
     "messages": lambda fields, mapping: "" if mapping.question else _messages(fields),
     "question": lambda fields, mapping: "" if mapping.messages else _question(fields),
-    "images": lambda fields, _: tuple(filter(None, [fields.first("images")])),
+    "images": _images,
     "choices": _choices,
     "distractors": _distractors,
     "answer": _answer,
@@ -510,17 +544,21 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
         *mapping.context,
         *ignore,
     }
-    read = [parse_expression(text) for text in (*mapping.context, mapping.question, mapping.messages) if text]
+    before = [parse_expression(text) for text in mapping.context]
+    asking = [parse_expression(text) for text in (mapping.question, mapping.messages) if text]
+    choices = list(map(parse_expression, mapping.choices))
     path = mapping.question.rpartition(".")[0]
     expressions: dict[str, str] = {}
-    values: dict[str, list[tuple[Any, str]]] = {}
+    values: dict[str, list[_Occurrence]] = {}
     for record in records:
-        asked = " ".join(_begin(each(record.data, record.names)) for each in read)
+        context, question, listed = (
+            " ".join(_text_of(each(record.data, record.names)) for each in read) for read in (before, asking, choices)
+        )
         within = {f"{path}.{key}": value for key, value in fields_of(record.data.get(path)).items()}
         expressions |= {**{name: _expression(name) for name in record.data}, **dict(zip(within, within, strict=True))}
         for name, value in (*record.data.items(), *within.items()):
             if not is_missing(value):
-                values.setdefault(name, []).append((value, asked))
+                values.setdefault(name, []).append(_Occurrence(value, context, f"{context} {question}", listed))
     answer = max((name for name in expressions if name in mapping.answer), key=len, default="")
     unused = []
     comes_before = True
@@ -531,39 +569,73 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
     return sorted(unused, key=lambda field: (not field.needed, not field.constant))
 
 
-def _unused(name: str, expression: str, pairs: Sequence[tuple[Any, str]], count: int, *, comes_before: bool) -> Unused:
-    """Return a field with its values, each with the text of its question."""
-    values = [value for value, _ in pairs]
+class _Occurrence(NamedTuple):
+    """A value of a field, with the text before the question of its record, this and the question, and the choices."""
+
+    value: Any
+    context: str
+    asked: str
+    choices: str
+
+
+def _unused(name: str, expression: str, found: Sequence[_Occurrence], count: int, *, comes_before: bool) -> Unused:
+    """Return a field with its values."""
+    values = [each.value for each in found]
     begins = list(map(_begin, values))
-    texts = [text for _, text in pairs]
+    texts = list(map(_text_of, values))
+    asked = [each.asked for each in found]
+    shown = [f"{each.asked} {each.choices}" for each in found]
     kinds = len(set(begins))
     words = _middle_words(values)
 
-    def mostly(is_so: Callable[[str, str], bool]) -> bool:
-        return sum(map(is_so, texts, begins)) >= _MOSTLY * len(pairs)
+    def mostly(is_so: Callable[[str, str], bool], others: Sequence[str]) -> bool:
+        return sum(map(is_so, others, texts)) >= _MOSTLY * len(found)
 
-    holds = mostly(lambda text, begin: count_words(text) >= _LONG and text.strip() in begin)
-    restates = mostly(lambda text, begin: count_words(text) > _LONGER and is_made_of(text, begin))
+    holds = mostly(lambda other, text: count_words(other) >= _LONG and other.strip() in text, asked)
+    restates = mostly(_restates, asked)
     asks = _mostly_ask(begins)
     is_apart = names.is_reference(name) or names.DISTRACTORS.fullmatch(normal(name)) or not _middle_words(values, _WORD)
-    sorts = words < _SORTING and kinds * _EACH < len(pairs)
+    sorts = words < _SORTING and kinds * _EACH < len(found)
     keys, *others = {tuple(fields_of(value)) for value in values}
-    if len(keys) == 1 and not others:
+    entries = fields_of(values[0]) if not others else {}
+    if len(keys) == 1 and entries:
         expression = f"{as_path(expression)}.{key_path(keys[0])}"
+        entries = {}
+    inner = [f"{as_path(expression)}.{key_path(key)}" for key in entries if is_phrase(entries[key])]
+    is_shown = mostly(lambda other, text: text in other or _restates(text, other), shown)
     return Unused(
         name,
         expression,
-        _may_be_needed(name, values) and not mostly(lambda text, begin: begin in text),
+        inner or [expression],
+        _may_be_needed(name, values) and not (is_shown or _is_of_context(name, begins, found)),
         begins[0],
-        constant=kinds == 1 < count == len(pairs),
+        constant=kinds == 1 < count == len(found),
         words=words,
         asks=asks,
-        varied=kinds / len(pairs),
+        varied=kinds / len(found),
         is_text=(comes_before or names.is_needed(name)) and not (sorts or holds or restates or asks or is_apart),
         holds_question=holds,
-        partly=len(pairs) < count,
+        partly=len(found) < count,
         is_flag=kinds > 1 and _are_flags(values) and not names.FLAGS.fullmatch(normal(name)),
     )
+
+
+def is_phrase(value: Any) -> bool:
+    """Return whether a value is a text of several words."""
+    return isinstance(value, str) and " " in value.strip()
+
+
+def _restates(text: str, other: str) -> bool:
+    """Return whether a text of many words is made of words of another."""
+    return count_words(text) > _LONGER and is_made_of(text, other)
+
+
+def _is_of_context(name: str, begins: Sequence[str], found: Sequence[_Occurrence]) -> bool:
+    """Return whether a name of a record elsewhere is that of the text before the question, which several share."""
+    pairs = {(each.context, begin) for each, begin in zip(found, begins, strict=True)}
+    contexts = {context for context, _ in pairs}
+    is_named = names.is_reference(name) and not names.is_file(name) and names.SHOWN.isdisjoint(names.words_of(name))
+    return is_named and "" not in contexts and len(pairs) == len(contexts) < len(found)
 
 
 def _mostly_ask(texts: Iterable[str]) -> bool:
@@ -577,10 +649,17 @@ def _begin(value: Any) -> str:
     return as_text(value)[:_BEGIN]
 
 
+def _text_of(value: Any) -> str:
+    """Return the begin of the texts in a list or an object, and of the text of another value."""
+    if isinstance(value, list | Mapping):
+        return " ".join(texts_within(value))[:_BEGIN]
+    return _begin(value)
+
+
 def _may_be_needed(name: str, values: Sequence[Any]) -> bool:
     """Return whether a question may need a field: by its name, or as a text of several words."""
-    if names.FLAGS.fullmatch(normal(name)) and _are_flags(values):
-        return True
+    if _are_flags(values) and (names.FLAGS.fullmatch(normal(name)) or not names.SHOWN.isdisjoint(names.words_of(name))):
+        return len(set(map(_begin, values))) > 1
     if all(map(_is_marked, values)):
         return False
     named_apart = normal(name) in (*NAMES["category"], *NAMES["id"])
@@ -608,5 +687,5 @@ def _middle_words(values: Sequence[Any], word: re.Pattern[str] = _ANY) -> float:
     words = []
     for value in values:
         if isinstance(value, str | list | Mapping):
-            words.append(count_words(" ".join(word.findall(_begin(value)))))
+            words.append(count_words(" ".join(word.findall(_text_of(value)))))
     return median(words or [0])
