@@ -647,7 +647,7 @@ UNDECIDED = {
 def test_lines_of_text_are_no_records(tmp_path, capsys):
     (tmp_path / "quiz.txt").write_text("".join(f"{letter(n)}\n{asked(n)}\n{tale(n)}\n\n" for n in range(COUNT)))
     assert main(["import", str(tmp_path / "quiz.txt")]) == 4
-    assert "lines of text have no fields: write a question and its answer" in " ".join(capsys.readouterr().out.split())
+    assert "lines of text have no fields: write a line of JSON" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("name", UNDECIDED)

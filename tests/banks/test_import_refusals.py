@@ -321,7 +321,7 @@ REFUSED_WHOLE = {
     ),
     "several letters of choices that the question lists": (
         asking("Which of {}?\nA. one\nB. two\nC. three", answer=lambda n: ["AB", "C", "ABC"][n % 3]),
-        "the answer 'AB' may name choices, .*answer_kind=letters .* or --set grader=exact",
+        "the answer 'AB' may name choices, .*answer_kind=letters where it is letters",
     ),
     "a constant field that may say what is to be done": (
         asking(answer=lambda n: n, handling=lambda _: "Count the vowels of the word."),

@@ -67,13 +67,19 @@ class OpenPoint(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """Result of reading the data once."""
+    """Result of reading the data once.
+
+    Args:
+        unanswered: Number of records that are refused because they have no answer.
+        lettered: Number of items whose answers are letters of choices.
+    """
 
     points: Sequence[OpenPoint]
     items: int
     refused: int
     mapping: ItemMapping
     unanswered: int = 0
+    lettered: int = 0
 
     @property
     def kinds(self) -> set[str]:
@@ -164,7 +170,9 @@ class Adviser:
             for advice in point.advice[:_MOST]:
                 settings = _with(chosen, advice.settings)
                 after = self._read(settings, limit)
-                if after.items + after.refused and after.share <= reading.share and point.kind not in after.kinds:
+                # a grader for some records must not take the letters of others for texts
+                keeps = after.lettered >= reading.lettered and after.share <= reading.share
+                if keeps and after.items + after.refused and after.kinds.isdisjoint({"unread", point.kind}):
                     good.append((advice, settings, after))
             if good:
                 best, settings, after = min(good, key=lambda entry: entry[2].rank)
@@ -186,11 +194,12 @@ class Adviser:
             if isinstance(imported, Undecided):
                 point = OpenPoint("unread", imported.problem, imported.advice)
             else:
-                point = OpenPoint("unread", str(imported), guessed_header(self._source))
-            return Reading([point], 0, 0, ItemMapping())
+                point = OpenPoint("unread", str(imported), guessed_header(self._source, self._settings.rows))
+            return Reading([point], 0, 1, ItemMapping())
         points = list(_open_points(imported, settings or self._settings, self._settings, self._source))
         unanswered = sum(reason == NO_ANSWER for _, reason in imported.refused)
-        return Reading(points, len(imported.items), len(imported.refused), imported.parts[0][1], unanswered)
+        lettered = sum(item.grader == "choice" for item in imported.items)
+        return Reading(points, len(imported.items), len(imported.refused), imported.parts[0][1], unanswered, lettered)
 
 
 def _with(chosen: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
@@ -234,11 +243,14 @@ def _open_points(
     if not (mapping.question or mapping.messages):
         advice = [Advice({"question": name}) for name in (*_asking(imported.unused), *mapping.context)]
         problem = "no field has the name of a question"
-        advice += guessed_header(source)
+        advice += guessed_header(source, settings.rows)
         if all(field.name == "value" and isinstance(literal(field.example), str) for field in imported.unused):
-            advice = []
-            problem = "records that are lines of text have no fields: write a question and its answer as JSON in a line"
-        elif not advice:
+            yield OpenPoint(
+                "question",
+                "records that are lines of text have no fields: write a line of JSON for each question and its answer",
+            )
+            return
+        if not advice:
             problem += ": write --set question=FIELD, or --set question='QUESTION {FIELD}' where no field asks"
         asking = sum(field.asks for field in imported.unused)
         yield OpenPoint("question", problem, advice, even=asking > 1)
@@ -263,6 +275,8 @@ def _open_points(
         )
         yield OpenPoint("plain", problem)
     yield from _labelled_keys(imported, mapping)
+    if not (mapping.question or mapping.messages):
+        return  # all records are refused for that
     for count, reason, first_places in imported.reasons():
         problem = imported.problem(reason)
         kind = reason_kind(problem)

@@ -110,7 +110,7 @@ PLACE = re.compile(r"id?x\Z|index")
 #: Names of accepted answers beside an answer.
 SPELLINGS = re.compile(r"alias|accept|possible|valid|alternative|anyof")
 #: Names inside an object or a list that is an answer, and those of accepted answers beside it.
-WITHIN_ANSWER = ("text", "value", "answer", "content", "label")
+WITHIN_ANSWER = ("text", "value", "answer", "content", "label", "output")
 #: Names inside an answer that names a choice.
 LABELS = ("key", "label", "letter", "option", "id")
 #: Graders for the types of assertions of promptfoo.

@@ -428,10 +428,14 @@ def _inner(fields: _Fields, text: str, *, labels: bool = False) -> str:
         keys = {}
     candidates = (*(names.LABELS if labels else ()), *names.WITHIN_ANSWER)
     key = next((keys[name] for name in candidates if name in keys), "")
-    if isinstance(first, list):
-        step = "[*]"
-    else:
+    if not isinstance(first, list):
         step = ""
+    elif {"output", "tags"} <= keys.keys():
+        step = "[?contains(tags, 'correct')]"
+    else:
+        step = "[*]"
+    if key and isinstance(inner[keys.get("output", key)], Mapping):
+        return f"{as_path(text)}{step}.output.text"
     if key:
         return f"{as_path(text)}{step}.{key_path(key)}"
     return text
