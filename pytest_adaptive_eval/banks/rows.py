@@ -378,7 +378,10 @@ def within(record: TableRecord, rows: str) -> Iterator[TableRecord]:
     if "".join(steps) != rows.replace(".", ""):
         raise ResponsesError(f"rows {rows!r:.80} is not understood; expected names, [*], [0] and *, joined by points")
     if "," in steps:
-        yield from _side_by_side(record, [step.strip('"') for step in steps if step != ","])
+        lists = steps.index(",") - 1
+        outer = within(record, "".join(steps[:lists])) if lists else (record,)
+        for each in outer:
+            yield from _side_by_side(each, [step.strip('"') for step in steps[lists:] if step != ","])
         return
     value = record.names["value"]
     yield from _descend(record._replace(data={}, names={**record.names, "parent": value}), value, steps, "")

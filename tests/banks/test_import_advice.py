@@ -513,6 +513,135 @@ FORMS = {
         lambda n: ("entailment", "neutral", "contradiction")[(n + 1) % 3],
         1,
     ),
+    "a passage that several questions share, with its id": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {
+                    "article_id": f"t{n // 3}",
+                    "context": tale(n // 3),
+                    "question": asked(n),
+                    "is_impossible": False,
+                    "is_paid": {"date": None, "status": False},
+                    "answers": {"text": [number(n)], "answer_start": [n]},
+                }
+            )
+        },
+        lambda n: [tale(n // 3), asked(n)],
+        number,
+        far,
+        1,
+    ),
+    "names with a word for text at their end": Form(
+        {
+            "quiz.json": whole(
+                lambda n: {
+                    "context_id": f"c{n}",
+                    "context_text": tale(n),
+                    "qas": [{"query_text": asked(n), "query_id": f"q{n}", "answers": [number(n)]}],
+                }
+            )
+        },
+        lambda n: [tale(n), asked(n)],
+        number,
+        far,
+    ),
+    "instances of HELM": Form(
+        {
+            "quiz.json": json.dumps(
+                {
+                    "adapter_spec": {"instructions": "Answer with a number.", "max_tokens": 9},
+                    "request_states": [
+                        {
+                            "instance": {
+                                "input": {"text": asked(n)},
+                                "references": [
+                                    {"output": {"text": number(n)}, "tags": ["correct"]},
+                                    {"output": {"text": far(n)}, "tags": []},
+                                ],
+                                "id": f"id{n}",
+                            }
+                        }
+                        for n in range(COUNT)
+                    ],
+                }
+            )
+        },
+        lambda n: ["Answer with a number.", asked(n)],
+        number,
+        far,
+        absent=lambda n: ["max_tokens"],
+    ),
+    "letters of another script, and choices that only some records have": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {
+                    "question": asked(n),
+                    "answers": [{"answer": k, "text": text} for k, text in zip("АБВГ", four(n), strict=True)]
+                    if n % 3
+                    else [],
+                    "correct_answer": ["АБВГ"[n % 4] if n % 3 else f"{n},5"],
+                }
+            )
+        },
+        lambda n: [asked(n), *four(n)],
+        letter,
+        other,
+    ),
+    "questions and answers side by side": Form(
+        {
+            "quiz.json": json.dumps(
+                [
+                    {
+                        "story": tale(n),
+                        "questions": [asked(2 * n), asked(2 * n + 1)],
+                        "answers": [2 * n + 5, 2 * n + 6],
+                    }
+                    for n in range(COUNT // 2)
+                ]
+            )
+        },
+        lambda n: [tale(n // 2), asked(n)],
+        number,
+        far,
+        1,
+    ),
+    "lists of values under splits": Form(
+        {
+            "quiz.json": json.dumps(
+                {split: [[f"{split}: {asked(n)}", number(n)] for n in range(COUNT)] for split in ("train", "test")}
+            )
+        },
+        lambda n: [f"test: {asked(n)}"],
+        number,
+        far,
+    ),
+    "a text with tabulators, and the question behind its answer": Form(
+        {"quiz.txt": "".join(f"c{n}\t{n + 5}\t{asked(n)}\n" for n in range(COUNT))},
+        lambda n: [asked(n)],
+        number,
+        far,
+    ),
+    "questions that need a picture: some": Form(
+        {"quiz.jsonl": lines(lambda n: {"question": asked(n), "answer": n + 5, "with_photo": n % 3 == 2})},
+        lambda n: [asked(n)],
+        number,
+        far,
+    ),
+    "files of pictures beside some questions: some": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {
+                    "question": asked(n),
+                    "answer": n + 5,
+                    "associated_images": [f"{n}.png"] if n % 3 == 2 else [],
+                }
+            )
+        },
+        lambda n: [asked(n)],
+        number,
+        far,
+        absent=lambda n: ["png"],
+    ),
     "answers that some records lack, and more lack them than have them: some": Form(
         {
             "quiz.jsonl": lines(
@@ -636,12 +765,31 @@ UNDECIDED = {
         "give --set answer_kind=all where all are wanted in any order",
         "no data say which of the settings is right: choose",
     ),
+    "answers that are addresses": (
+        lambda n: {"question": asked(n), "answer": f"www.freebase.com/m/0f{n}"},
+        "the answers are addresses, such as 'www.freebase.com/m/0f0', and no texts: write --set answer=FIELD",
+        "no setting that import can try leads to a bank",
+    ),
+    "answers that match texts with choices": (
+        lambda n: {"question": asked(n), "choices": four(n), "answer": [["C", "A", "B"], ["D", "B", "A"]][n % 2]},
+        "in an order of its own",
+        "no setting that import can try leads to a bank",
+    ),
     "numbers of choices from 0 or from 1": (
         lambda n: {"question": asked(n), "choices": four(n), "answer": n % 3 + 1},
         "give --set counted=0, or --set counted=1",
         "no data say which of the settings is right: choose",
     ),
 }
+
+
+def test_examples_with_one_task_are_no_splits(tmp_path, capsys):
+    grid = {"input": [[0, 1], [2, 3]], "output": [[3, 2], [1, 0]]}
+    (tmp_path / "task.json").write_text(json.dumps({"train": [grid] * 3, "test": [grid]}))
+    assert main(["import", str(tmp_path / "task.json"), "-o", str(tmp_path / "a.bank"), "--yes"]) == 4
+    said = " ".join(capsys.readouterr().err.split())
+    assert "the splits train, test have 4 records" in said
+    assert "write a line of JSON for each question, with its examples and its answer" in said
 
 
 def test_lines_of_text_are_no_records(tmp_path, capsys):

@@ -24,7 +24,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         clue riddle hypothesis sentence2 sent2 text2 instruction instructions task text content title userprompt
         frage pregunta pertanyaan startphrase utterance conclusion citingprompt domanda questão вопрос soru
         otázka 질문 问题 題目 题目 質問 سؤال السؤال प्रश्न kysymys fråga spørsmål pytanie întrebare vraag câuhỏi kérdés
-        swali ερώτηση
+        swali ερώτηση questions queries problems
         """
     ),
     "context": _words(
@@ -103,6 +103,8 @@ COLUMNS = re.compile(
 NUMBERED = re.compile(r"(\D+?)[ _-]?(\d)")
 #: Names of questions in a list within a record.
 ASKED = frozenset(_words("question problem prompt query stem"))
+#: Names of lists of questions, each with an answer of its own.
+QUESTIONS = frozenset(_words("questions queries problems instructions"))
 #: Names of answers that say which of several choices is right.
 INDEX = re.compile(r"label|id?x|index|key|letter|num|option|choice")
 #: Names of answers that say the place of one in a list.

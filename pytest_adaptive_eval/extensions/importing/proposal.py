@@ -135,8 +135,11 @@ class _Fields:
                 continue
             values = self.values(text)
             is_rare = is_inner and len(values) * 2 < len(self.records)
-            if values and not (is_rare and key in _MAIN) and all(isinstance(value, kind) for value in values):
-                yield text
+            if not values or (is_rare and key in _MAIN) or not all(isinstance(value, kind) for value in values):
+                continue
+            if is_inner and key == "question" and len(values) > 1 and len(set(map(_begin, values))) == 1:
+                continue  # an instruction to all
+            yield text
 
     def take(self, expressions: Iterable[str]) -> None:
         """Count the fields in expressions of `propose` as used."""
@@ -204,6 +207,9 @@ def used_fields(records: Iterable[TableRecord], mapping: ItemMapping) -> set[str
 def nested_rows(records: Sequence[TableRecord]) -> str:
     """Return the place of questions in a list within each record, by the names in it; empty if there is none."""
     first = records[0].data
+    lists = _side_by_side(records)
+    if lists:
+        return ",".join(map(key_path, lists))
     if any(isinstance(first.get(name), str) for name in ("question", "prompt")):
         return ""
     whole = records[0].names.get("parent")
@@ -212,6 +218,19 @@ def nested_rows(records: Sequence[TableRecord]) -> str:
             if any(map(_are_asked, map(fields_of, entries_of(part)[:1]))):
                 return f"[*][{number}][*]"
     return _rows_in(first, _DEPTH)
+
+
+def _side_by_side(records: Sequence[TableRecord]) -> list[str]:
+    """Return the fields that are lists of one length in each record, as of questions and answers; else none."""
+    lengths: dict[str, list[int]] = {}
+    for key in records[0].data:
+        lengths[key] = [len(entries_of(record.data.get(key))) for record in records]
+    asked = next((key for key, counts in lengths.items() if normal(key) in names.QUESTIONS and max(counts) > 1), "")
+    alike = [key for key in lengths if asked and lengths[key] == lengths[asked]]
+    answered = {*NAMES["answer"], *NAMES["accepted"]}.intersection(map(normal, alike))
+    if answered:
+        return alike
+    return []
 
 
 def _rows_in(fields: Mapping[str, Any], depth: int) -> str:
