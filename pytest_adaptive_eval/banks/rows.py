@@ -501,19 +501,17 @@ def _table(path: Path, header: Sequence[str], separator: str = "", *, short_rows
         yield TableRecord(where, data, {"line": line, "key": "", "value": data})
 
 
+#: What separates the cells of a table by its ending, the usual mark first.
+_SEPARATORS = {".csv": ",\t;", ".tsv": "\t;"}
+
+
 def _separator(path: Path) -> str:
     """Return what separates the cells of a table, as its name or its first line says; empty for a workbook."""
-    if suffix_of(path) != ".csv":
-        if suffix_of(path) == ".tsv":
-            return "\t"
+    marks = _SEPARATORS.get(suffix_of(path), "")
+    if not marks:
         return ""
     first = next(read_lines(path), "")
-    if "," in first:
-        return ","
-    for mark in "\t;":
-        if mark in first:
-            return mark
-    return ","
+    return next((mark for mark in marks if mark in first), marks[0])
 
 
 def _column_names(cells: list[str], where: str) -> list[str]:

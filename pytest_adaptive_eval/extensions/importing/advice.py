@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from pytest_adaptive_eval.extensions.importing.importer import import_items
 from pytest_adaptive_eval.extensions.importing.names import (
     ANSWERING,
     ASKED,
+    INSTRUCTING,
     MEASURED,
     MEDIA,
     NAMES,
@@ -23,6 +25,7 @@ from pytest_adaptive_eval.extensions.importing.names import (
     SHOWN,
     is_about,
     is_file,
+    is_needed,
     is_reference,
     normal,
     words_of,
@@ -33,7 +36,6 @@ from pytest_adaptive_eval.extensions.importing.undecided import (
     NO_ANSWER,
     Advice,
     Undecided,
-    as_options,
     reason_kind,
     sentence,
 )
@@ -43,6 +45,8 @@ from pytest_adaptive_eval.mappings import ItemMapping, split_list
 
 #: Records on which settings are tried, and settings that one open point tries.
 _TRIED, _MOST = 2000, 6
+#: Fields that one open point names, and words of a text that says something.
+_NAMED, _PHRASE = 8, 3
 #: A label before a key, up to its colon.
 _LABEL = re.compile(r"[^\W\d][^:：\n]{0,20}[:：]\s*(?=\S)")
 
@@ -70,16 +74,16 @@ class Reading(NamedTuple):
     """Result of reading the data once.
 
     Args:
+        graders: Number of items by their graders.
         unanswered: Number of records that are refused because they have no answer.
-        lettered: Number of items whose answers are letters of choices.
     """
 
     points: Sequence[OpenPoint]
     items: int
     refused: int
     mapping: ItemMapping
+    graders: Counter[str]
     unanswered: int = 0
-    lettered: int = 0
 
     @property
     def kinds(self) -> set[str]:
@@ -170,9 +174,10 @@ class Adviser:
             for advice in point.advice[:_MOST]:
                 settings = _with(chosen, advice.settings)
                 after = self._read(settings, limit)
-                # a grader for some records must not take the letters of others for texts
-                keeps = after.lettered >= reading.lettered and after.share <= reading.share
-                if keeps and after.items + after.refused and after.kinds.isdisjoint({"unread", point.kind}):
+                # a grader for the records that are refused must not become that of all others
+                keeps = "grader" not in advice.settings or reading.graders <= after.graders
+                is_less = after.share <= reading.share and after.items + after.refused > 0
+                if keeps and is_less and after.kinds.isdisjoint({"unread", point.kind}):
                     good.append((advice, settings, after))
             if good:
                 best, settings, after = min(good, key=lambda entry: entry[2].rank)
@@ -195,11 +200,11 @@ class Adviser:
                 point = OpenPoint("unread", imported.problem, imported.advice)
             else:
                 point = OpenPoint("unread", str(imported), guessed_header(self._source, self._settings.rows))
-            return Reading([point], 0, 1, ItemMapping())
+            return Reading([point], 0, 1, ItemMapping(), Counter())
         points = list(_open_points(imported, settings or self._settings, self._settings, self._source))
         unanswered = sum(reason == NO_ANSWER for _, reason in imported.refused)
-        lettered = sum(item.grader == "choice" for item in imported.items)
-        return Reading(points, len(imported.items), len(imported.refused), imported.parts[0][1], unanswered, lettered)
+        graders = Counter(item.grader for item in imported.items)
+        return Reading(points, len(imported.items), len(imported.refused), imported.parts[0][1], graders, unanswered)
 
 
 def _with(chosen: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
@@ -267,8 +272,11 @@ def _open_points(
         yield OpenPoint("answer", problem, advice, even=len(answers) > 1)
     yield from _needed_fields(imported, settings, source)
     named = (mapping.question, *mapping.context)
-    is_plain = not mapping.instruction and (settings.question != given.question or PLAIN.issuperset(map(normal, named)))
-    if is_plain and sum(map(_asks, imported.items)) * 2 <= len(imported.items):
+    are_plain = PLAIN.issuperset(map(normal, named)) or (
+        normal(mapping.question) in PLAIN and _are_coded(imported.items)
+    )
+    is_plain = not mapping.instruction and (settings.question != given.question or are_plain)
+    if is_plain and imported.items and sum(map(_asks, imported.items)) * 2 <= len(imported.items):
         problem = (
             f"{mapping.question!r} asks nothing by itself, and no field says what is asked: give --set question="
             "'QUESTION {..}', or --set instruction=SENTENCE"
@@ -290,6 +298,11 @@ def _asks(item: Item) -> bool:
     """Return whether an item says what is asked: by a question mark, or by choices that are more than yes and no."""
     in_words = [choice for choice in item.choices if len(choice) > 1 and not yes_or_no(choice)]
     return bool(in_words) or "?" in item.prompt or "？" in item.prompt
+
+
+def _are_coded(items: Sequence[Item]) -> bool:
+    """Return whether all answers are labels of one sign, whose meaning no question says."""
+    return bool(items) and all(len(item.answer) == 1 and item.answer in item.choices for item in items)
 
 
 def _of_all(errors: Sequence[Undecided]) -> Sequence[Advice]:
@@ -340,7 +353,7 @@ def _labels(source: str) -> Iterator[Advice]:
 def _needed_fields(imported: Imported, settings: ImportSettings, source: str) -> Iterator[OpenPoint]:
     """Yield the fields that questions may need: names of records in another file, and texts."""
     mapping = imported.parts[0][1]
-    fields = [field for field in imported.unused if field.needed]
+    fields = [field for field in imported.unused if field.needed and not (field.is_flag and mapping.images)]
     references = {field.expression: field.example for field in fields if is_reference(field.name)}
     if mapping.id and imported.items:
         references[mapping.id] = imported.items[0].id
@@ -353,25 +366,22 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
             yield OpenPoint(f"record {key}", f"{key!r} names records of another file", [*joined, whole])
             fields = [field for field in fields if field.expression != key]
     for field in list(fields):
-        what = _not_asked(field, settings)
-        if field.is_flag and not SHOWN.isdisjoint(words_of(field.name)):
+        point = _unasked(field, settings)
+        if point:
             fields.remove(field)
-            if not mapping.images:
-                shown = f"lower({as_path(field.expression)})"
-                where = Advice({"where": f"{shown} == 'false' || {shown} == '0'"}, "for the questions without one")
-                whole = Advice(_ignoring([field]), "where all are whole without it")
-                yield OpenPoint(f"record {field.name}", f"{field.name!r} is true of some records", [where, whole])
-        elif what:
-            fields.remove(field)
-            skipped = as_options(_ignoring([field]))
-            where = f"write --set where=EXPRESSION for records that are whole without it, or {skipped} where all are"
-            yield OpenPoint(f"record {field.name}", f"{field.name!r} {what}: {where}")
-    if not fields:
-        return
+            yield point
+    if fields:
+        yield _material(fields, mapping)
+
+
+def _material(fields: Sequence[Unused], mapping: ItemMapping) -> OpenPoint:
+    """Return the question whether fields are part of what is asked."""
     texts = [field for field in fields if field.is_text]
-    others = [field for field in fields if not field.is_text]
-    ignored = Advice(_ignoring(fields), "where they are whole without it")
-    advice = [ignored]
+    if any(not words_of(text) & INSTRUCTING for text in mapping.context):
+        # beside a passage, a further text is more often a remark than a second passage
+        texts = [field for field in texts if is_needed(field.name) and field.words >= _PHRASE]
+    others = [field for field in fields if field not in texts]
+    advice = [Advice(_ignoring(fields), "where they are whole without it")]
     attached = [field for field in fields if is_file(field.name) and field.partly]
     if attached:
         where = " && ".join(f"not_null({as_path(field.name)}, '') == ''" for field in attached)
@@ -385,9 +395,26 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
             others = [each for each in fields if each != field]
             whole_prompt = {"question": field.expression, **_ignoring(others)}
             advice.append(Advice(whole_prompt, "where it is the whole prompt"))
-    listing = " and ".join(filter(None, [", ".join(repr(each.name) for each in fields[:-1]), repr(fields[-1].name)]))
+    named = [repr(field.name) for field in fields]
+    if len(named) > _NAMED:
+        named[_NAMED:] = [f"{len(named) - _NAMED} others"]
+    listing = " and ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
     pronoun = "it" if len(fields) == 1 else "them"
-    yield OpenPoint("needed", f"questions may need {listing}, and do not use {pronoun}", advice)
+    return OpenPoint("needed", f"questions may need {listing}, and do not use {pronoun}", advice)
+
+
+def _unasked(field: Unused, settings: ImportSettings) -> OpenPoint | None:
+    """Return the question what to do about a field that no prompt can show; None for other fields."""
+    whole = Advice(_ignoring([field]), "where all are whole without it")
+    if field.is_flag and not SHOWN.isdisjoint(words_of(field.name)):
+        shown = f"lower({as_path(field.expression)})"
+        where = Advice({"where": f"{shown} == 'false' || {shown} == '0'"}, "for the questions without one")
+        return OpenPoint(f"record {field.name}", f"{field.name!r} is true of some records", [where, whole])
+    what = _not_asked(field, settings)
+    if not what:
+        return None
+    where = f"write --set where=EXPRESSION for records that are whole without it, or {whole}"
+    return OpenPoint(f"record {field.name}", f"{field.name!r} {what}: {where}")
 
 
 def _not_asked(field: Unused, settings: ImportSettings) -> str:

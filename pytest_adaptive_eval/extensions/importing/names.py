@@ -130,6 +130,8 @@ REPLIES = ("response", "output", "outputs", "completion")
 FLAGS = re.compile(r"label|(is|has)?(correct|right|impossible|answerable|unanswerable|answer)(answer)?|correctness")
 #: Words of fields that name sound or video.
 MEDIA = frozenset(_words("video videos audio sound clip"))
+#: Words of fields that say what is to be done, and are no material.
+INSTRUCTING = frozenset(_words("instruction instructions definition task system prompt"))
 #: Names of texts that ask nothing by themselves.
 PLAIN = frozenset(
     _words("sentence statement claim text content title premise hypothesis sentence1 sentence2 sent1 sent2 text1 text2")
@@ -155,7 +157,7 @@ _ABOUT = frozenset(
     author authors year date split answer answers target output response id idx index hash keywords metadata meta tags
     difficulty level category subject topic type canary justification justifications analysis annotation annotations
     annotated template templates sql equation equations eval evaluation tests unittest unittests assertions feedback
-    formula derivation
+    formula derivation reason reasons comment comments note notes remark remarks
     """)
 )
 #: Names of tests that a program has to pass, which show what it returns.

@@ -125,10 +125,10 @@ class _Fields:
 
     def named(self, key: str, field_names: Sequence[str] = ()) -> Iterator[str]:
         """Yield unused fields with a name and values for a key, in the order of the names; whole fields first."""
-        kind = _TYPES.get(key, object)
         for text in chain.from_iterable(self._by_name.get(name, ()) for name in field_names or NAMES[key]):
             path = self.paths[text]
             is_inner = len(path) > 1
+            kind = str if normal(path[-1]) in names.QUESTIONS else _TYPES.get(key, object)
             is_free = text not in self.used and path[0] not in self.used
             is_of_answer = is_inner and key in ("question", "context") and any(map(names.is_about, path[:-1]))
             if not is_free or is_of_answer:
@@ -225,7 +225,15 @@ def _side_by_side(records: Sequence[TableRecord]) -> list[str]:
     lengths: dict[str, list[int]] = {}
     for key in records[0].data:
         lengths[key] = [len(entries_of(record.data.get(key))) for record in records]
-    asked = next((key for key, counts in lengths.items() if normal(key) in names.QUESTIONS and max(counts) > 1), "")
+    asked = ""
+    for key, counts in lengths.items():
+        # objects are turns of a conversation, which need the ones before
+        if (
+            normal(key) in names.QUESTIONS
+            and max(counts) > 1
+            and all(isinstance(entry, str) for entry in records[0].data[key])
+        ):
+            asked = key
     alike = [key for key in lengths if asked and lengths[key] == lengths[asked]]
     answered = {*NAMES["answer"], *NAMES["accepted"]}.intersection(map(normal, alike))
     if answered:
@@ -626,11 +634,14 @@ def _unused(name: str, expression: str, found: Sequence[_Occurrence], count: int
         entries = {}
     inner = [f"{as_path(expression)}.{key_path(key)}" for key in entries if is_phrase(entries[key])]
     is_shown = mostly(lambda other, text: text in other or _restates(text, other), shown)
+    are_tokens = (
+        all(map(entries_of, values)) and any(texts) and mostly(lambda other, text: is_made_of(text, other), asked)
+    )
     return Unused(
         name,
         expression,
         inner or [expression],
-        _may_be_needed(name, values) and not (is_shown or _is_of_context(name, begins, found)),
+        _may_be_needed(name, values) and not (is_shown or are_tokens or _is_of_context(name, begins, found)),
         begins[0],
         constant=kinds == 1 < count == len(found),
         words=words,
