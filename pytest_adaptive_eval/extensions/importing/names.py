@@ -84,7 +84,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "category": _words(
         """
         category subject domain topic task subset subcategory subfield l2category subjectname topicname
-        subtopic type questiontype skill discipline field genre level difficulty
+        subdomain subtopic type questiontype skill discipline field genre level difficulty
         """
     ),
     "id": _words(

@@ -137,6 +137,8 @@ class _Fields:
             is_rare = is_inner and len(values) * 2 < len(self.records)
             if not values or (is_rare and key in _MAIN) or not all(isinstance(value, kind) for value in values):
                 continue
+            if key == "question" and any(isinstance(value, list) and not _may_ask(value) for value in values):
+                continue
             if is_inner and key == "question" and len(values) > 1 and len(set(map(_begin, values))) == 1:
                 continue  # an instruction to all
             yield text
@@ -161,6 +163,11 @@ class _Fields:
     def first(self, key: str) -> str:
         """Return the first unused field for a key of a mapping; empty if there is none."""
         return next(self.named(key), "")
+
+
+def _may_ask(parts: Sequence[Any]) -> bool:
+    """Return whether a list may be a question: texts, or messages, also in lists."""
+    return all(_may_ask(part) if isinstance(part, list) else isinstance(part, str | Mapping) for part in parts)
 
 
 def _paths(fields: Mapping[str, Any], levels: int) -> Iterator[tuple[str, ...]]:
@@ -413,7 +420,13 @@ def _answer(fields: _Fields, mapping: ItemMapping) -> str:
     hidden = answers and normal(answers[0]) in names.REPLIES and not named <= set(names.REPLIES)
     if not answers or mapping.accepted or hidden:
         return ""
-    return _inner(fields, answers[0], labels=bool(mapping.choices))
+    first = _inner(fields, answers[0], labels=bool(mapping.choices))
+    if len(fields.values(answers[0])) * 2 < len(fields.records):
+        # corrections of an answer that all records have
+        for other in answers[1:]:
+            if len(fields.values(other)) >= _MOSTLY * len(fields.records):
+                return f"{as_path(first)} || {as_path(other)}"
+    return first
 
 
 def _accepted(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
@@ -479,7 +492,8 @@ def _context(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     asked = fields.paths.get(mapping.question, ("",))
     for text in contexts:
         path = fields.paths[text]
-        if (len(path) == 1 or path[:-1] == asked[:-1]) and fields.are(text, _is_prose):
+        is_beside = len(path) == 1 or path[:-1] == asked[:-1]
+        if is_beside and fields.are(text, _is_prose) and not _mostly_ask(map(_begin, fields.values(text))):
             texts.append(text)
     return tuple(texts)
 
