@@ -642,6 +642,43 @@ FORMS = {
         far,
         absent=lambda n: ["png"],
     ),
+    "reasons of annotators and tokens of the question": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {
+                    "context": tale(n),
+                    "question": asked(n),
+                    "question_tokens": [[word, 7] for word in asked(n).split()],
+                    "reason": f"The scroll says that clerk {n} has {n + 5} stamps.",
+                    "answer": n + 5,
+                }
+            )
+        },
+        lambda n: [tale(n), asked(n)],
+        number,
+        far,
+        1,
+        absent=lambda n: ["scroll", '"How"'],
+    ),
+    "corrections of answers": choosing(
+        chosen(choices=four, correct_answer=lambda n: None if n % 8 else n % 4, answer=lambda n: n % 4 if n % 8 else 3)
+    ),
+    "two sentences of which the last is asked about": Form(
+        {
+            "quiz.tsv": "ori_sentence\tnew_sentence\tgold_label\n"
+            + "".join(f"{lore(n)}\t{tale(n % 9)}\t{('entailment', 'neutral')[n % 2]}\n" for n in range(COUNT))
+        },
+        lambda n: [f"{lore(n)}\n\n{tale(n % 9)}"],
+        lambda n: ("entailment", "neutral")[n % 2],
+        lambda n: ("neutral", "entailment")[n % 2],
+    ),
+    "a table with semicolons that is called tsv": Form(
+        {"quiz.tsv": "question;answer\n" + "".join(f"{asked(n)};{n + 5}\n" for n in range(COUNT))},
+        lambda n: [asked(n)],
+        number,
+        far,
+        1,
+    ),
     "answers that some records lack, and more lack them than have them: some": Form(
         {
             "quiz.jsonl": lines(
@@ -765,6 +802,26 @@ UNDECIDED = {
         "give --set answer_kind=all where all are wanted in any order",
         "no data say which of the settings is right: choose",
     ),
+    "codes of a sentence beside its passage": (
+        lambda n: {"context": lore(n), "statement": tale(n), "label": "cen"[n % 3]},
+        "'statement' asks nothing by itself, and no field says what is asked",
+        "no setting that import can try leads to a bank",
+    ),
+    "two fields with the names of answers": (
+        lambda n: {"question": asked(n), "answer": n + 5 + n % 2, "target": n + 5},
+        "'answer' and 'target' have the names of answers, and differ in some records",
+        "no data say which of the settings is right: choose",
+    ),
+    "a remark or a second passage": (
+        lambda n: {"context": lore(n), "update": tale(n), "question": asked(n), "answer": n + 5},
+        "questions may need 'update'",
+        "no data say which of the settings is right: choose",
+    ),
+    "numbers where questions are expected": (
+        lambda n: {"problem": [[n, [1, 2]]], "n": n},
+        "no field has the name of a question: write --set question=FIELD",
+        "no setting that import can try leads to a bank",
+    ),
     "answers that are addresses": (
         lambda n: {"question": asked(n), "answer": f"www.freebase.com/m/0f{n}"},
         "the answers are addresses, such as 'www.freebase.com/m/0f0', and no texts: write --set answer=FIELD",
@@ -796,6 +853,14 @@ def test_lines_of_text_are_no_records(tmp_path, capsys):
     (tmp_path / "quiz.txt").write_text("".join(f"{letter(n)}\n{asked(n)}\n{tale(n)}\n\n" for n in range(COUNT)))
     assert main(["import", str(tmp_path / "quiz.txt")]) == 4
     assert "lines of text have no fields: write a line of JSON" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_guessed_header_does_not_make_a_text_a_question(tmp_path, capsys):
+    (tmp_path / "quiz.tsv").write_text("".join(f"( [MIN {n} 4 ) of a list of {n} numbers\t{n}\n" for n in range(COUNT)))
+    assert main(["import", str(tmp_path / "quiz.tsv"), "-o", str(tmp_path / "a.bank"), "--yes"]) == 4
+    said = " ".join(capsys.readouterr().out.split())
+    assert "'question' asks nothing by itself, and no field says what is asked" in said
+    assert "no setting that import can try leads to a bank" in said
 
 
 @pytest.mark.parametrize("name", UNDECIDED)

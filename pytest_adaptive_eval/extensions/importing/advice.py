@@ -275,7 +275,8 @@ def _open_points(
     are_plain = PLAIN.issuperset(map(normal, named)) or (
         normal(mapping.question) in PLAIN and _are_coded(imported.items)
     )
-    is_plain = not mapping.instruction and (settings.question != given.question or are_plain)
+    is_guessed = settings.question != given.question or settings.header != given.header
+    is_plain = not mapping.instruction and (is_guessed or are_plain)
     if is_plain and imported.items and sum(map(_asks, imported.items)) * 2 <= len(imported.items):
         problem = (
             f"{mapping.question!r} asks nothing by itself, and no field says what is asked: give --set question="
@@ -283,6 +284,11 @@ def _open_points(
         )
         yield OpenPoint("plain", problem)
     yield from _labelled_keys(imported, mapping)
+    for field in imported.unused:
+        if field.is_rival and not settings.answer:
+            advice = [Advice({"answer": field.expression}), Advice({"answer": mapping.answer})]
+            problem = f"{mapping.answer!r} and {field.name!r} have the names of answers, and differ in some records"
+            yield OpenPoint("rival", problem, advice, even=True)
     if not (mapping.question or mapping.messages):
         return  # all records are refused for that
     for count, reason, first_places in imported.reasons():
@@ -329,7 +335,13 @@ def _asking(unused: Sequence[Unused]) -> list[str]:
                 within.append(f"{as_path(field.name)}.{key_path(str(key))}")
         if not entries and (field.asks or (field.words >= 2 and normal(field.name) not in PLAIN)):
             fields.append(field)
+    in_order = list(fields)
     fields.sort(key=lambda field: (0, 0, 0) if field.asks else (1, -field.varied, -field.words))
+    if fields and not fields[0].asks:
+        # of texts with like names, such as two sentences, the last one is asked about
+        last = [field for field in in_order if words_of(field.name) & words_of(fields[0].name)][-1]
+        fields.remove(last)
+        fields.insert(0, last)
     return [*(field.expression for field in fields), *within]
 
 
@@ -377,9 +389,10 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
 def _material(fields: Sequence[Unused], mapping: ItemMapping) -> OpenPoint:
     """Return the question whether fields are part of what is asked."""
     texts = [field for field in fields if field.is_text]
+    likely = texts
     if any(not words_of(text) & INSTRUCTING for text in mapping.context):
         # beside a passage, a further text is more often a remark than a second passage
-        texts = [field for field in texts if is_needed(field.name) and field.words >= _PHRASE]
+        likely = [field for field in texts if is_needed(field.name) and field.words >= _PHRASE]
     others = [field for field in fields if field not in texts]
     advice = [Advice(_ignoring(fields), "where they are whole without it")]
     attached = [field for field in fields if is_file(field.name) and field.partly]
@@ -389,7 +402,9 @@ def _material(fields: Sequence[Unused], mapping: ItemMapping) -> OpenPoint:
         advice.insert(0, Advice({"where": where, **_ignoring(others)}, "for the questions without a file"))
     if texts:
         context = listed([*mapping.context, *(text for field in texts for text in field.texts)])
-        advice.insert(0, Advice({"context": context, **_ignoring(others)}))
+        advice.insert(
+            0 if likely else 1, Advice({"context": context, **_ignoring(others)}, "where they are asked about")
+        )
     for field in fields:
         if field.holds_question:
             others = [each for each in fields if each != field]
@@ -400,7 +415,8 @@ def _material(fields: Sequence[Unused], mapping: ItemMapping) -> OpenPoint:
         named[_NAMED:] = [f"{len(named) - _NAMED} others"]
     listing = " and ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
     pronoun = "it" if len(fields) == 1 else "them"
-    return OpenPoint("needed", f"questions may need {listing}, and do not use {pronoun}", advice)
+    problem = f"questions may need {listing}, and do not use {pronoun}"
+    return OpenPoint("needed", problem, advice, even=bool(texts) and not likely)
 
 
 def _unasked(field: Unused, settings: ImportSettings) -> OpenPoint | None:

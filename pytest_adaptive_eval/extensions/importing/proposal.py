@@ -47,6 +47,8 @@ _BEGIN = 4000
 _SORTING, _EACH = 2, 5
 #: Numbered columns of another name, from which they may be choices.
 _COLUMNS = 3
+#: Pairs of values from which these are no labels, and shares from which such values, or labels, say the same.
+_LABELS, _CHANCE, _HALF = 30, 0.05, 0.5
 #: Levels of lists and objects in which questions are looked for.
 _DEPTH = 3
 _PICTURE = re.compile(r"(?i)\.(png|jpe?g|gif|webp|bmp)\Z")
@@ -55,6 +57,10 @@ _FLAG_WORDS = {"0", "1", "true", "false"}
 _MAIN = ("question", "answer")
 #: Types of the values of a key of a mapping, where not all are read.
 _TYPES = {"question": str | list, "context": str | list, "category": str | int, "id": str | int, "unit": str}
+
+
+#: Names of answers, without those of what a model said.
+_ANSWERS = frozenset(NAMES["answer"]) - frozenset(names.REPLIES)
 
 
 class Unused(NamedTuple):
@@ -73,6 +79,7 @@ class Unused(NamedTuple):
         holds_question: Whether most values have the text of the question and more.
         partly: Whether some records have no value.
         is_flag: Whether it is true of some records, and its name does not say that it is about the answer.
+        is_rival: Whether it has the name of an answer, and the key of some records and not of others.
     """
 
     name: str
@@ -88,6 +95,7 @@ class Unused(NamedTuple):
     holds_question: bool
     partly: bool
     is_flag: bool
+    is_rival: bool
 
     @property
     def is_shared(self) -> bool:
@@ -592,6 +600,7 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
     before = [parse_expression(text) for text in mapping.context]
     asking = [parse_expression(text) for text in (mapping.question, mapping.messages) if text]
     choices = list(map(parse_expression, mapping.choices))
+    key_of = parse_expression(mapping.answer or "$none")
     path = mapping.question.rpartition(".")[0]
     expressions: dict[str, str] = {}
     values: dict[str, list[_Occurrence]] = {}
@@ -603,7 +612,8 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
         expressions |= {**{name: _expression(name) for name in record.data}, **dict(zip(within, within, strict=True))}
         for name, value in (*record.data.items(), *within.items()):
             if not is_missing(value):
-                values.setdefault(name, []).append(_Occurrence(value, context, f"{context} {question}", listed))
+                key = key_of(record.data, record.names)
+                values.setdefault(name, []).append(_Occurrence(value, context, f"{context} {question}", listed, key))
     answer = max((name for name in expressions if name in mapping.answer), key=len, default="")
     unused = []
     comes_before = True
@@ -621,6 +631,7 @@ class _Occurrence(NamedTuple):
     context: str
     asked: str
     choices: str
+    key: Any
 
 
 def _unused(name: str, expression: str, found: Sequence[_Occurrence], count: int, *, comes_before: bool) -> Unused:
@@ -664,6 +675,7 @@ def _unused(name: str, expression: str, found: Sequence[_Occurrence], count: int
         is_text=(comes_before or names.is_needed(name)) and not (sorts or holds or restates or asks or is_apart),
         holds_question=holds,
         partly=len(found) < count,
+        is_rival=normal(name) in _ANSWERS and _differ_in_some(found),
         is_flag=kinds > 1 and _are_flags(values) and not names.FLAGS.fullmatch(normal(name)),
     )
 
@@ -671,6 +683,19 @@ def _unused(name: str, expression: str, found: Sequence[_Occurrence], count: int
 def is_phrase(value: Any) -> bool:
     """Return whether a value is a text of several words."""
     return isinstance(value, str) and " " in value.strip()
+
+
+def _differ_in_some(found: Sequence[_Occurrence]) -> bool:
+    """Return whether values are the keys of some records, and others in other records."""
+    pairs = [(_plain(each.value), _plain(each.key)) for each in found]
+    share = sum(value == key for value, key in pairs) / len(pairs)
+    if len(set(pairs)) > _LABELS:
+        return _CHANCE < share < 1
+    return _HALF <= share < 1
+
+
+def _plain(value: Any) -> str:
+    return as_text(value).strip(" .$").casefold()
 
 
 def _restates(text: str, other: str) -> bool:
