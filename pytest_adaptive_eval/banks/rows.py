@@ -326,9 +326,22 @@ def _json_records(path: Path, rows: str) -> Iterator[TableRecord]:
             f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8"
         ) from None
     _check_entries(text, str(path))
-    parsed = load_json(text, str(path))
+    parsed = _by_rows(load_json(text, str(path)))
     whole = TableRecord(str(path), {}, {"line": 1, "key": "", "value": parsed})
     yield from within(whole, rows or ("[*]" if isinstance(parsed, list) else _found_rows(parsed, path)))
+
+
+def _by_rows(parsed: Any) -> Any:
+    """Return records of a table that has an object for each column, as pandas writes it; other data unchanged."""
+    columns = list(parsed.values()) if isinstance(parsed, Mapping) else []
+    if not columns or not all(isinstance(column, Mapping) for column in columns):
+        return parsed
+    numbers = list(map(str, range(len(columns[0]))))
+    if len(numbers) < 2 or any(list(column) != numbers for column in columns):
+        return parsed
+    return [
+        dict(zip(parsed, cells, strict=True)) for cells in zip(*(column.values() for column in columns), strict=True)
+    ]
 
 
 def _found_rows(parsed: Any, path: Path) -> str:

@@ -679,6 +679,33 @@ FORMS = {
         far,
         1,
     ),
+    "columns of pandas": Form(
+        {
+            "quiz.json": json.dumps(
+                {
+                    "question": {str(n): f"Which fits hall {n}?" for n in range(COUNT)},
+                    **{f"op{k}": {str(n): four(n)["abcd".index(k)] for n in range(COUNT)} for k in "abcd"},
+                    "answer_idx": {str(n): letter(n) for n in range(COUNT)},
+                }
+            )
+        },
+        lambda n: [f"hall {n}", *four(n)],
+        letter,
+        other,
+        1,
+    ),
+    "stances on a topic": Form(
+        {"quiz.jsonl": lines(lambda n: {"topic": WORDS[n % 3], "sentence": lore(n), "label": ["pro", "con"][n % 2]})},
+        lambda n: [WORDS[n % 3], lore(n)],
+        lambda n: ["pro", "con"][n % 2],
+        lambda n: ["con", "pro"][n % 2],
+    ),
+    "categories that are asked for": Form(
+        {"quiz.jsonl": lines(lambda n: {"text": lore(n), "category": ["sports", "health", "politics"][n % 3]})},
+        lambda n: [lore(n), "health, politics, sports"],
+        lambda n: ["sports", "health", "politics"][n % 3],
+        lambda n: ["health", "politics", "sports"][n % 3],
+    ),
     "answers that some records lack, and more lack them than have them: some": Form(
         {
             "quiz.jsonl": lines(
@@ -816,6 +843,11 @@ UNDECIDED = {
         lambda n: {"context": lore(n), "update": tale(n), "question": asked(n), "answer": n + 5},
         "questions may need 'update'",
         "no data say which of the settings is right: choose",
+    ),
+    "categories that are more than a prompt lists": (
+        lambda n: {"text": asked(n), "category": f"lost_card_{n // 2}"},
+        "'text' asks nothing by itself, and no field says what is asked",
+        "no setting that import can try leads to a bank",
     ),
     "numbers where questions are expected": (
         lambda n: {"problem": [[n, [1, 2]]], "n": n},

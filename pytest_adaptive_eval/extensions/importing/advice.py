@@ -23,6 +23,7 @@ from pytest_adaptive_eval.extensions.importing.names import (
     NAMES,
     PLAIN,
     SHOWN,
+    STANCES,
     is_about,
     is_file,
     is_needed,
@@ -262,6 +263,8 @@ def _open_points(
     if not (mapping.answer or mapping.accepted or mapping.distractors or settings.labels or imported.items):
         answers = [field.expression for field in imported.unused if _may_answer(field)]
         advice = [*_labels(source), *(Advice({"answer": answer}) for answer in answers)]
+        if not answers:
+            advice += [Advice({"answer": name}, "where it is asked for") for name in mapping.category]
         if mapping.messages:
             for name in ("content", "value"):
                 last = f"{as_path(mapping.messages)}[-1].{name}"
@@ -271,19 +274,15 @@ def _open_points(
             problem += ": write --set answer=FIELD, or --labels FILE, or --set grader=judge where none is needed"
         yield OpenPoint("answer", problem, advice, even=len(answers) > 1)
     yield from _needed_fields(imported, settings, source)
-    named = (mapping.question, *mapping.context)
-    are_plain = PLAIN.issuperset(map(normal, named)) or (
-        normal(mapping.question) in PLAIN and _are_coded(imported.items)
-    )
-    is_guessed = settings.question != given.question or settings.header != given.header
-    is_plain = not mapping.instruction and (is_guessed or are_plain)
-    if is_plain and imported.items and sum(map(_asks, imported.items)) * 2 <= len(imported.items):
+    if imported.items and _says_nothing(imported.items, mapping, settings, given):
         problem = (
             f"{mapping.question!r} asks nothing by itself, and no field says what is asked: give --set question="
             "'QUESTION {..}', or --set instruction=SENTENCE"
         )
         yield OpenPoint("plain", problem)
     yield from _labelled_keys(imported, mapping)
+    if imported.items and not settings.category:
+        yield from _topics(imported.items[0], mapping)
     for field in imported.unused:
         if field.is_rival and not settings.answer:
             advice = [Advice({"answer": field.expression}), Advice({"answer": mapping.answer})]
@@ -298,6 +297,26 @@ def _open_points(
         whole = f"{len(imported.refused)} of {imported.read} records are refused, {count} because {problem}"
         even = any(error.even for error in alike)
         yield OpenPoint(f"refused: {kind}", f"{whole} ({first_places})", _of_all(alike), refuses=True, even=even)
+
+
+def _says_nothing(items: Sequence[Item], mapping: ItemMapping, settings: ImportSettings, given: ImportSettings) -> bool:
+    """Return whether most questions do not say what is asked, and nothing that a person set does."""
+    if settings.answer != given.answer and normal(mapping.answer) in NAMES["category"]:
+        return not all(item.choices for item in items)
+    named = (mapping.question, *mapping.context)
+    are_plain = PLAIN.issuperset(map(normal, named)) or (normal(mapping.question) in PLAIN and _are_coded(items))
+    is_guessed = settings.question != given.question or settings.header != given.header
+    is_plain = not mapping.instruction and (is_guessed or are_plain)
+    return is_plain and sum(map(_asks, items)) * 2 <= len(items)
+
+
+def _topics(item: Item, mapping: ItemMapping) -> Iterator[OpenPoint]:
+    """Yield the categories that may name what answers such as ``pro`` are about."""
+    stances = STANCES.intersection(map(str.casefold, item.choices))
+    for name in mapping.category if stances else ():
+        topic = Advice({"context": listed([*mapping.context, name])}, "where they are about it")
+        whole = Advice({"category": name}, "where they are whole without it")
+        yield OpenPoint("topic", f"answers such as {min(stances)!r} may be about {name!r}", [topic, whole])
 
 
 def _asks(item: Item) -> bool:

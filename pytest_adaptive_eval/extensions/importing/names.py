@@ -130,6 +130,8 @@ REPLIES = ("response", "output", "outputs", "completion")
 FLAGS = re.compile(r"label|(is|has)?(correct|right|impossible|answerable|unanswerable|answer)(answer)?|correctness")
 #: Words of fields that name sound or video.
 MEDIA = frozenset(_words("video videos audio sound clip"))
+#: Answers that say who is for something, which a question has to name.
+STANCES = frozenset(_words("pro con favor favour against support oppose agree disagree for"))
 #: Words of fields that say what is to be done, and are no material.
 INSTRUCTING = frozenset(_words("instruction instructions definition task system prompt"))
 #: Names of texts that ask nothing by themselves.
