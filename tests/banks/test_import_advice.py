@@ -840,7 +840,7 @@ UNDECIDED = {
         "no data say which of the settings is right: choose",
     ),
     "a remark or a second passage": (
-        lambda n: {"context": lore(n), "update": tale(n), "question": asked(n), "answer": n + 5},
+        lambda n: {"context": lore(n), "question": asked(n), "update": tale(n), "answer": n + 5},
         "questions may need 'update'",
         "no data say which of the settings is right: choose",
     ),

@@ -410,8 +410,8 @@ def _material(fields: Sequence[Unused], mapping: ItemMapping) -> OpenPoint:
     texts = [field for field in fields if field.is_text]
     likely = texts
     if any(not words_of(text) & INSTRUCTING for text in mapping.context):
-        # beside a passage, a further text is more often a remark than a second passage
-        likely = [field for field in texts if is_needed(field.name) and field.words >= _PHRASE]
+        # beside a passage, a further text behind the question is more often a remark than a second passage
+        likely = [field for field in texts if field.precedes or (is_needed(field.name) and field.words >= _PHRASE)]
     others = [field for field in fields if field not in texts]
     advice = [Advice(_ignoring(fields), "where they are whole without it")]
     attached = [field for field in fields if is_file(field.name) and field.partly]

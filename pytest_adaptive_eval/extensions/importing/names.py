@@ -54,7 +54,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         """
         answers targets references directanswers lsolutions possibleanswers acceptedanswers acceptableanswers
         goldenanswers goldanswers validanswers referenceanswers correctanswers groundtruths aliases alias
-        answeraliases anyof acceptable accepted alternativeanswers answeralternatives
+        answeraliases anyof acceptable accepted alternativeanswers answeralternatives respuestas respostas risposte
+        réponses antworten odpowiedzi ответы antwoorden svaren vastaukset válaszok
         """
     ),
     "choices": _words(
@@ -112,7 +113,7 @@ PLACE = re.compile(r"id?x\Z|index")
 #: Names of accepted answers beside an answer.
 SPELLINGS = re.compile(r"alias|accept|possible|valid|alternative|anyof")
 #: Names inside an object or a list that is an answer, and those of accepted answers beside it.
-WITHIN_ANSWER = ("text", "value", "answer", "content", "label", "output")
+WITHIN_ANSWER = ("text", "texto", "texte", "testo", "value", "answer", "content", "label", "output")
 #: Names inside an answer that names a choice.
 LABELS = ("key", "label", "letter", "option", "id")
 #: Graders for the types of assertions of promptfoo.

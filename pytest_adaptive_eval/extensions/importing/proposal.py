@@ -79,6 +79,7 @@ class Unused(NamedTuple):
         holds_question: Whether most values have the text of the question and more.
         partly: Whether some records have no value.
         is_flag: Whether it is true of some records, and its name does not say that it is about the answer.
+        precedes: Whether it comes before the question.
         is_rival: Whether it has the name of an answer, and the key of some records and not of others.
     """
 
@@ -95,6 +96,7 @@ class Unused(NamedTuple):
     holds_question: bool
     partly: bool
     is_flag: bool
+    precedes: bool
     is_rival: bool
 
     @property
@@ -289,6 +291,10 @@ def propose(
 ) -> ItemMapping:
     """Return a mapping whose missing keys, or the ones in `keys`, follow from the names of other fields."""
     fields = _Fields(records, used_fields(records, given) | set(ignore))
+    for text in given.context:
+        path = fields.paths.get(text, ())
+        if len(path) > 1:  # other entries of its object are free
+            fields.used = fields.used - {path[0]} | {text}
     mapping = given
     for key in keys or _FOUND:
         value = () if key in given.given() else _FOUND[key](fields, mapping)
@@ -614,13 +620,21 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
             if not is_missing(value):
                 key = key_of(record.data, record.names)
                 values.setdefault(name, []).append(_Occurrence(value, context, f"{context} {question}", listed, key))
-    answer = max((name for name in expressions if name in mapping.answer), key=len, default="")
+    order = list(expressions)
+    question, answer = (_last_within(order, text) for text in (mapping.question, mapping.answer))
     unused = []
-    comes_before = True
-    for name, expression in expressions.items():
-        comes_before = comes_before and name != answer
+    for place, (name, expression) in enumerate(expressions.items()):
         if name in values and {name, expression}.isdisjoint(used):
-            unused.append(_unused(name, expression, values[name], len(records), comes_before=comes_before))
+            unused.append(
+                _unused(
+                    name,
+                    expression,
+                    values[name],
+                    len(records),
+                    precedes=place < question,
+                    comes_before=place < answer,
+                )
+            )
     return sorted(unused, key=lambda field: (not field.needed, not field.constant))
 
 
@@ -634,7 +648,17 @@ class _Occurrence(NamedTuple):
     key: Any
 
 
-def _unused(name: str, expression: str, found: Sequence[_Occurrence], count: int, *, comes_before: bool) -> Unused:
+def _last_within(fields: Sequence[str], expression: str) -> int:
+    """Return the place of the longest field that an expression names; the number of fields where it names none."""
+    within = [name for name in fields if name in expression]
+    if not within:
+        return len(fields)
+    return fields.index(max(within, key=len))
+
+
+def _unused(
+    name: str, expression: str, found: Sequence[_Occurrence], count: int, *, precedes: bool, comes_before: bool
+) -> Unused:
     """Return a field with its values."""
     values = [each.value for each in found]
     begins = list(map(_begin, values))
@@ -647,7 +671,9 @@ def _unused(name: str, expression: str, found: Sequence[_Occurrence], count: int
     def mostly(is_so: Callable[[str, str], bool], others: Sequence[str]) -> bool:
         return sum(map(is_so, others, texts)) >= _MOSTLY * len(found)
 
-    holds = mostly(lambda other, text: count_words(other) >= _LONG and other.strip() in text, asked)
+    holds = isinstance(values[0], str) and mostly(
+        lambda other, text: count_words(other) >= _LONG and other.strip() in text, asked
+    )
     restates = mostly(_restates, asked)
     asks = _mostly_ask(begins)
     is_apart = names.is_reference(name) or names.DISTRACTORS.fullmatch(normal(name)) or not _middle_words(values, _WORD)
@@ -675,6 +701,7 @@ def _unused(name: str, expression: str, found: Sequence[_Occurrence], count: int
         is_text=(comes_before or names.is_needed(name)) and not (sorts or holds or restates or asks or is_apart),
         holds_question=holds,
         partly=len(found) < count,
+        precedes=precedes,
         is_rival=normal(name) in _ANSWERS and _differ_in_some(found),
         is_flag=kinds > 1 and _are_flags(values) and not names.FLAGS.fullmatch(normal(name)),
     )
