@@ -706,6 +706,52 @@ FORMS = {
         lambda n: ["sports", "health", "politics"][n % 3],
         lambda n: ["health", "politics", "sports"][n % 3],
     ),
+    "material within an object": Form(
+        {
+            "quiz.json": json.dumps(
+                {
+                    "data": [
+                        {"entry": {"norma": lore(n), "storia": tale(n), "domanda": asked(n), "risposta": n + 5}}
+                        for n in range(COUNT)
+                    ]
+                }
+            )
+        },
+        lambda n: [lore(n), tale(n), asked(n)],
+        number,
+        far,
+    ),
+    "a further text before the question": Form(
+        {"quiz.jsonl": lines(lambda n: {"law": lore(n), "tale": tale(n), "question": asked(n), "answer": n + 5})},
+        lambda n: [lore(n), tale(n), asked(n)],
+        number,
+        far,
+    ),
+    "answers that name all choices with commas": Form(
+        {
+            "quiz.csv": "question,A,B,C,D,correct\n"
+            + "".join(
+                f"Which fits hall {n}?,{','.join(four(n))},{('A', 'B;D', 'A;B;C;D')[n % 3]}\n" for n in range(COUNT)
+            )
+        },
+        lambda n: [f"hall {n}", *four(n)],
+        lambda n: ("A", "B, D", "A, B, C, D")[n % 3],
+        lambda n: ("B", "B", "A, C")[n % 3],
+    ),
+    "a dialogue of objects": Form(
+        {
+            "quiz.json": whole(
+                lambda n: {
+                    "dialogue": [{"speaker": "A", "text": asked(n)}, {"speaker": "B", "text": tale(n)}],
+                    "question": asked(n),
+                    "answer": n + 5,
+                }
+            )
+        },
+        lambda n: [tale(n), asked(n)],
+        number,
+        far,
+    ),
     "answers that some records lack, and more lack them than have them: some": Form(
         {
             "quiz.jsonl": lines(
@@ -814,6 +860,11 @@ UNDECIDED = {
         "name a choice in 0 of 24 rows only",
         "no setting that import can try leads to a bank",
     ),
+    "scores of sentences of several genres": (
+        lambda n: {"genre": ("news", "forum")[n % 2], "score": n / 5, "sentence1": lore(n), "sentence2": tale(n)},
+        "no field has the name of an answer: write --set answer=FIELD",
+        "no setting that import can try leads to a bank",
+    ),
     "codes that no field asks about": (
         lambda n: {"smiles": f"CC(=O)NC{n}CC(CO)=CCl", "label": ("train", "valid", "test")[n % 3]},
         "no field has the name of a question: write --set question=FIELD, or --set question='QUESTION {FIELD}'",
@@ -848,6 +899,19 @@ UNDECIDED = {
         lambda n: {"text": asked(n), "category": f"lost_card_{n // 2}"},
         "'text' asks nothing by itself, and no field says what is asked",
         "no setting that import can try leads to a bank",
+    ),
+    "tables that are files": (
+        lambda n: {"utterance": asked(n), "context": f"csv/20{n % 5}.csv", "answer": n},
+        "'context' names files, whose content no record has: write --set where=EXPRESSION",
+        "no setting that import can try leads to a bank",
+    ),
+    "another version of the passage": (
+        lambda n: (
+            {"premises": lore(n), "premises-FOL": f"holds(clerk, {n}) and pays it", "question": asked(n)}
+            | {"answer": n + 5}
+        ),
+        "questions may need 'premises-FOL'",
+        "no data say which of the settings is right: choose",
     ),
     "numbers where questions are expected": (
         lambda n: {"problem": [[n, [1, 2]]], "n": n},
@@ -885,6 +949,18 @@ def test_lines_of_text_are_no_records(tmp_path, capsys):
     (tmp_path / "quiz.txt").write_text("".join(f"{letter(n)}\n{asked(n)}\n{tale(n)}\n\n" for n in range(COUNT)))
     assert main(["import", str(tmp_path / "quiz.txt")]) == 4
     assert "lines of text have no fields: write a line of JSON" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_guessed_header_names_what_asks_and_no_constant(tmp_path, capsys):
+    rows = "".join(
+        f"A long tale of clerk {n} in the hall\t{asked(n)}\t{n + 5}\t{('red', 'blue')[n % 2]}\tdev\n"
+        for n in range(COUNT)
+    )
+    (tmp_path / "quiz.tsv").write_text(rows)
+    assert main(["import", str(tmp_path / "quiz.tsv"), "--yes"]) == 4
+    said = " ".join(capsys.readouterr().out.split())
+    assert "header=column1,question,column3,answer,column5" in said
+    assert "no data say which of the settings is right: choose" in said
 
 
 def test_a_guessed_header_does_not_make_a_text_a_question(tmp_path, capsys):

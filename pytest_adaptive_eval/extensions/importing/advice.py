@@ -17,6 +17,7 @@ from pytest_adaptive_eval.extensions.importing.importer import import_items
 from pytest_adaptive_eval.extensions.importing.names import (
     ANSWERING,
     ASKED,
+    FILE_NAME,
     INSTRUCTING,
     MEASURED,
     MEDIA,
@@ -259,12 +260,15 @@ def _open_points(
         if not advice:
             problem += ": write --set question=FIELD, or --set question='QUESTION {FIELD}' where no field asks"
         asking = sum(field.asks for field in imported.unused)
-        yield OpenPoint("question", problem, advice, even=asking > 1)
+        has_others = any("column" in setting.settings.get("header", "") for setting in advice)
+        yield OpenPoint("question", problem, advice, even=asking > 1 or has_others)
     if not (mapping.answer or mapping.accepted or mapping.distractors or settings.labels or imported.items):
         answers = [field.expression for field in imported.unused if _may_answer(field)]
         advice = [*_labels(source), *(Advice({"answer": answer}) for answer in answers)]
-        if not answers:
-            advice += [Advice({"answer": name}, "where it is asked for") for name in mapping.category]
+        measured = any(words_of(field.name) & {"score", "rating"} for field in imported.unused)
+        if not (answers or measured):
+            asked = [name for name in mapping.category if normal(name) in ("category", "topic", "intent")]
+            advice += [Advice({"answer": name}, "where it is asked for") for name in asked]
         if mapping.messages:
             for name in ("content", "value"):
                 last = f"{as_path(mapping.messages)}[-1].{name}"
@@ -411,7 +415,7 @@ def _material(fields: Sequence[Unused], mapping: ItemMapping) -> OpenPoint:
     likely = texts
     if any(not words_of(text) & INSTRUCTING for text in mapping.context):
         # beside a passage, a further text behind the question is more often a remark than a second passage
-        likely = [field for field in texts if field.precedes or (is_needed(field.name) and field.words >= _PHRASE)]
+        likely = [field for field in texts if _is_second(field, mapping.context)]
     others = [field for field in fields if field not in texts]
     advice = [Advice(_ignoring(fields), "where they are whole without it")]
     attached = [field for field in fields if is_file(field.name) and field.partly]
@@ -438,6 +442,13 @@ def _material(fields: Sequence[Unused], mapping: ItemMapping) -> OpenPoint:
     return OpenPoint("needed", problem, advice, even=bool(texts) and not likely)
 
 
+def _is_second(field: Unused, context: Sequence[str]) -> bool:
+    """Return whether a field is a second passage: by its name or place, and no other version of the first one."""
+    words = words_of(field.name) - {normal(field.name)}
+    is_version = any(words_of(text) < words for text in context)
+    return not is_version and (field.precedes or (is_needed(field.name) and field.words >= _PHRASE))
+
+
 def _unasked(field: Unused, settings: ImportSettings) -> OpenPoint | None:
     """Return the question what to do about a field that no prompt can show; None for other fields."""
     whole = Advice(_ignoring([field]), "where all are whole without it")
@@ -458,6 +469,8 @@ def _not_asked(field: Unused, settings: ImportSettings) -> str:
         return "is true of some records"
     if words_of(field.name) & MEDIA:
         return "names sound or video, which cannot be asked"
+    if FILE_NAME.fullmatch(field.example) and not is_file(field.name):
+        return "names files, whose content no record has"
     if is_reference(field.name) and not is_file(field.name) and field.is_shared and not settings.labels:
         return "names what several records share, and no file beside the data has it"
     return ""

@@ -165,6 +165,8 @@ _ABOUT = frozenset(
 )
 #: Names of tests that a program has to pass, which show what it returns.
 _TESTS = frozenset(_words("test testlist testcode testcase testcases testsetup hiddentest"))
+#: Texts that name a file of material.
+FILE_NAME = re.compile(r"\S+\.(?:csv|tsv|json|txt|html?|xml|pdf|md|docx?|xlsx)")
 #: Words of fields that name a record or a file, and of fields and files that have answers.
 _FILES = frozenset(_words("file filename attachment attachments path"))
 _REFERENCES = frozenset(_words("id idx index")) | _FILES

@@ -52,6 +52,7 @@ _LABELS, _CHANCE, _HALF = 30, 0.05, 0.5
 #: Levels of lists and objects in which questions are looked for.
 _DEPTH = 3
 _PICTURE = re.compile(r"(?i)\.(png|jpe?g|gif|webp|bmp)\Z")
+_MESSAGE = frozenset({"role", "from", "content", "value"})
 _FLAG_WORDS = {"0", "1", "true", "false"}
 #: Keys of what most records have.
 _MAIN = ("question", "answer")
@@ -177,7 +178,11 @@ class _Fields:
 
 def _may_ask(parts: Sequence[Any]) -> bool:
     """Return whether a list may be a question: texts, or messages, also in lists."""
-    return all(_may_ask(part) if isinstance(part, list) else isinstance(part, str | Mapping) for part in parts)
+    for part in parts:
+        is_message = isinstance(part, Mapping) and not _MESSAGE.isdisjoint(part)
+        if not (isinstance(part, str) or is_message or (isinstance(part, list) and _may_ask(part))):
+            return False
+    return True
 
 
 def _paths(fields: Mapping[str, Any], levels: int) -> Iterator[tuple[str, ...]]:
@@ -513,7 +518,9 @@ def _context(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
 
 
 def _is_prose(value: Any) -> bool:
-    return isinstance(value, str) or all(isinstance(part, str) for part in value)
+    if isinstance(value, str):
+        return not names.FILE_NAME.fullmatch(value)
+    return all(isinstance(part, str) for part in value)
 
 
 def _grader(fields: _Fields, mapping: ItemMapping) -> str:

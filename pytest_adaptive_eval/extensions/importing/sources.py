@@ -293,13 +293,17 @@ def guessed_header(source: str, place: str = "") -> list[Advice]:
     if not is_record or count < 2 or any(len(cells) != count for cells in rows):
         return []
     columns = list(zip(*rows, strict=True))
-    *others, answer = range(count)
+    varied = [n for n, column in enumerate(columns) if len(set(column)) > 1]
+    if len(varied) < 2:
+        return []
+    *others, answer = varied
     phrases = [n for n, column in enumerate(columns) if sum(count_words(cell) > 1 for cell in column) * 2 > len(rows)]
     if phrases == [answer]:
-        answer = count - 2
-        others[-1] = question = count - 1
+        question = answer
+        answer = others[-1]
+        others[-1] = question
     else:
-        question = max(others, key=lambda n: sum(map(len, columns[n])))
+        question = max(others, key=lambda n: (sum("?" in cell for cell in columns[n]), sum(map(len, columns[n]))))
     others.remove(question)
     names = {question: "question", answer: "answer"}
     if all(re.fullmatch(r"[A-J]", cell.strip()) for cell in columns[answer]):
