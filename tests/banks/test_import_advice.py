@@ -913,6 +913,16 @@ UNDECIDED = {
         "questions may need 'premises-FOL'",
         "no data say which of the settings is right: choose",
     ),
+    "categories of questions": (
+        lambda n: {"question": asked(n), "category": ("rumour", "fraud")[n % 2]},
+        "no field has the name of an answer: write --set answer=FIELD",
+        "no setting that import can try leads to a bank",
+    ),
+    "spans that a label is about": (
+        lambda n: {"text": lore(n), "target": {"span1_text": "scroll", "span1_index": n}, "label": n % 3 == 0},
+        "'text' asks nothing by itself, and no field says what is asked",
+        "no setting that import can try leads to a bank",
+    ),
     "numbers where questions are expected": (
         lambda n: {"problem": [[n, [1, 2]]], "n": n},
         "no field has the name of a question: write --set question=FIELD",

@@ -266,7 +266,7 @@ def _open_points(
         answers = [field.expression for field in imported.unused if _may_answer(field)]
         advice = [*_labels(source), *(Advice({"answer": answer}) for answer in answers)]
         measured = any(words_of(field.name) & {"score", "rating"} for field in imported.unused)
-        if not (answers or measured):
+        if not (answers or measured) and normal(mapping.question) in PLAIN:
             asked = [name for name in mapping.category if normal(name) in ("category", "topic", "intent")]
             advice += [Advice({"answer": name}, "where it is asked for") for name in asked]
         if mapping.messages:
@@ -459,8 +459,8 @@ def _unasked(field: Unused, settings: ImportSettings) -> OpenPoint | None:
     what = _not_asked(field, settings)
     if not what:
         return None
-    where = f"write --set where=EXPRESSION for records that are whole without it, or {whole}"
-    return OpenPoint(f"record {field.name}", f"{field.name!r} {what}: {where}")
+    advised = f"write --set where=EXPRESSION for records that are whole without it, or {whole}"
+    return OpenPoint(f"record {field.name}", f"{field.name!r} {what}: {advised}")
 
 
 def _not_asked(field: Unused, settings: ImportSettings) -> str:

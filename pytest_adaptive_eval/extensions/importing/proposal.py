@@ -439,6 +439,8 @@ def _answer(fields: _Fields, mapping: ItemMapping) -> str:
     hidden = answers and normal(answers[0]) in names.REPLIES and not named <= set(names.REPLIES)
     if not answers or mapping.accepted or hidden:
         return ""
+    # an object without a text of its own, such as the span that a question is about, comes last
+    answers.sort(key=lambda text: _inner(fields, text) == text and fields.are(text, _is_object))
     first = _inner(fields, answers[0], labels=bool(mapping.choices))
     if len(fields.values(answers[0])) * 2 < len(fields.records):
         # corrections of an answer that all records have
@@ -446,6 +448,10 @@ def _answer(fields: _Fields, mapping: ItemMapping) -> str:
             if len(fields.values(other)) >= _MOSTLY * len(fields.records):
                 return f"{as_path(first)} || {as_path(other)}"
     return first
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(literal(value), Mapping)
 
 
 def _accepted(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
@@ -628,7 +634,8 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
                 key = key_of(record.data, record.names)
                 values.setdefault(name, []).append(_Occurrence(value, context, f"{context} {question}", listed, key))
     order = list(expressions)
-    question, answer = (_last_within(order, text) for text in (mapping.question, mapping.answer))
+    question_place = _last_within(order, mapping.question)
+    answer_place = _last_within(order, mapping.answer)
     unused = []
     for place, (name, expression) in enumerate(expressions.items()):
         if name in values and {name, expression}.isdisjoint(used):
@@ -638,8 +645,8 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
                     expression,
                     values[name],
                     len(records),
-                    precedes=place < question,
-                    comes_before=place < answer,
+                    precedes=place < question_place,
+                    comes_before=place < answer_place,
                 )
             )
     return sorted(unused, key=lambda field: (not field.needed, not field.constant))

@@ -267,10 +267,6 @@ def first_records(source: str, name: str = "") -> Iterator[tuple[str, Any]]:
             yield str(path), record
 
 
-#: How the rows of a file are read, by its ending; of another file by the tabulators in its first line.
-_ROWS = {".csv": read_rows, ".tsv": read_rows, "": partial(read_rows, separator="\t")}
-
-
 def guessed_header(source: str, place: str = "") -> list[Advice]:
     """Return the setting that names the columns of a table whose first line is a record like the others.
 
@@ -281,10 +277,14 @@ def guessed_header(source: str, place: str = "") -> list[Advice]:
         place: Place of the rows in nested data.
     """
     path = Path(source)
-    read = _ROWS.get(suffix_of(path), partial(arrays_of, rows=place))
+    ending = suffix_of(path)
+    if ending in (".csv", ".tsv", ""):
+        records: Iterator[tuple[int, list[Any]]] = read_rows(path, "" if ending else "\t")
+    else:
+        records = arrays_of(path, place)
     try:
         with reading(path, DatasetError):
-            rows = [list(map(as_text, cells)) for _, cells in islice(read(path), _HEADED)]
+            rows = [list(map(as_text, cells)) for _, cells in islice(records, _HEADED)]
     except (DatasetError, ResponsesError, UnicodeDecodeError):
         return []
     first = next(iter(rows), [])
