@@ -270,8 +270,9 @@ def first_records(source: str, name: str = "") -> Iterator[tuple[str, Any]]:
 def guessed_header(source: str, place: str = "") -> list[Advice]:
     """Return the setting that names the columns of a table whose first line is a record like the others.
 
-    The last column is the answer, and of the others the one with the longest texts is the question.  If only the last
-    one has texts of several words, it is the question, and the one before it the answer.
+    The last column whose values differ is the answer, and of the others the one with most question marks, or else the
+    longest texts, is the question.  If only the last one has texts of several words, it is the question, and the one
+    before it the answer.
 
     Args:
         place: Place of the rows in nested data.
