@@ -103,8 +103,8 @@ def read_rows(path: Path, separator: str = "") -> Iterator[tuple[int, list[str]]
 
 
 def _is_quoted(path: Path) -> bool:
-    """Return True if the first 200 lines of a table with tabulators contain quoted cells, and no unpaired quote."""
-    sample = "".join(islice(read_lines(path), 200))
+    """Return True if a table with tabulators has quoted cells, and its first 20 000 lines no unpaired quote."""
+    sample = "".join(islice(read_lines(path), 20_000))
     opened = len(re.findall(r'(?:^|\t)"', sample, re.MULTILINE))
     return 0 < opened == len(re.findall(r'"(?:\t|\r?$)', sample, re.MULTILINE))
 

@@ -46,6 +46,8 @@ _OTHER_FORMS = {
 }
 #: Lists of plain values, within a list or one in a line.
 _ARRAYS = re.compile(r'\s*\[\s*\[\s*(?:"|[-\d])|\s*\[\s*(?:"(?:\\.|[^"\\])*"|[-\d.]+)\s*,[^\n]*\]\s*\n\s*\[')
+#: Records in all splits of a file below which these are no data sets.
+_FEW = 20
 #: Where an archive of tar has its mark, and a cell that is not the name of a column.
 _TAR = slice(250, 270)
 NO_NAME = re.compile(r"\A\s*-?[\d.,]+\s*\Z|[?？.]\s*\Z|.{60}|(?:\S+\s+){6}")
@@ -163,12 +165,13 @@ def _records(path: Path, rows: str, header: Sequence[str], *, short_rows: bool) 
         )
     start = head(path, 1 << 20)
     refuse_other_form(path, start)
-    if _are_arrays(start):
-        yield from _array_records(path, header)
-        return
     is_table = suffix in (".csv", ".tsv", ".xlsx")
     is_lines = _are_json_lines(start, suffix)
-    if not is_lines and (suffix == ".json" or (not suffix and start.lstrip()[:1] in ("{", "["))):
+    is_json = not is_lines and (suffix == ".json" or (not suffix and start.lstrip()[:1] in ("{", "[")))
+    if _ARRAYS.match(start) or (is_json and header):
+        yield from _array_records(path, rows, header)
+        return
+    if is_json:
         yield from _json_records(path, rows)
         return
     if is_lines:
@@ -193,32 +196,25 @@ def refuse_other_form(path: Path, start: str) -> None:
         raise ResponsesError(f"{path} {forms[0]}")
 
 
-def _are_arrays(start: str) -> bool:
-    """Return whether JSON begins with a list of plain values, in a list or in a line of its own."""
-    return (
-        re.match(r'\s*\[\s*\[\s*(?:"|[-\d])|\s*\[\s*(?:"(?:\\.|[^"\\])*"|[-\d.]+)\s*,[^\n]*\]\s*\n\s*\[', start)
-        is not None
-    )
-
-
-def arrays_of(path: Path) -> Iterator[tuple[int, list[Any]]]:
+def arrays_of(path: Path, rows: str = "") -> Iterator[tuple[int, list[Any]]]:
     """Yield the number and the values of each record that is a list of values."""
-    text = read_bounded(path).decode("utf-8-sig")
-    _check_entries(text, str(path))
-    if re.match(r"\s*\[\s*\[", text):
-        lists = load_json(text, str(path))
+    start = head(path)
+    if _ARRAYS.match(start) and not re.match(r"\s*\[\s*\[", start):
+        lists = (load_json(line, f"{path}, line {n}") for n, line in enumerate(read_lines(path), 1) if line.strip())
     else:
-        lists = [load_json(line, f"{path}, line {n}") for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+        lists = (record.names["value"] for record in _json_records(path, rows))
     for number, values in enumerate(lists, 1):
         if not isinstance(values, list):
-            raise ResponsesError(f"{path}, record {number}: found {type(values).__name__}, expected a list as before")
+            raise ResponsesError(
+                f"{path}, record {number}: found {type(values).__name__}, expected a list as a header has names for"
+            )
         yield number, values
 
 
-def _array_records(path: Path, header: Sequence[str]) -> Iterator[TableRecord]:
+def _array_records(path: Path, rows: str, header: Sequence[str]) -> Iterator[TableRecord]:
     """Yield records that are lists of values, under the names of a header or of the first list."""
     names = list(header)
-    for number, values in arrays_of(path):
+    for number, values in arrays_of(path, rows):
         where = f"{path}, record {number}"
         if not names:
             names = list(map(str, values))
@@ -330,9 +326,22 @@ def _json_records(path: Path, rows: str) -> Iterator[TableRecord]:
             f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8"
         ) from None
     _check_entries(text, str(path))
-    parsed = load_json(text, str(path))
+    parsed = _by_rows(load_json(text, str(path)))
     whole = TableRecord(str(path), {}, {"line": 1, "key": "", "value": parsed})
     yield from within(whole, rows or ("[*]" if isinstance(parsed, list) else _found_rows(parsed, path)))
+
+
+def _by_rows(parsed: Any) -> Any:
+    """Return records of a table that has an object for each column, as pandas writes it; other data unchanged."""
+    columns = list(parsed.values()) if isinstance(parsed, Mapping) else []
+    if not columns or not all(isinstance(column, Mapping) for column in columns):
+        return parsed
+    numbers = list(map(str, range(len(columns[0]))))
+    if len(numbers) < 2 or any(list(column) != numbers for column in columns):
+        return parsed
+    return [
+        dict(zip(parsed, cells, strict=True)) for cells in zip(*(column.values() for column in columns), strict=True)
+    ]
 
 
 def _found_rows(parsed: Any, path: Path) -> str:
@@ -340,10 +349,18 @@ def _found_rows(parsed: Any, path: Path) -> str:
     if not isinstance(parsed, dict) or not parsed:
         raise ResponsesError(f"{path}: found {type(parsed).__name__}, expected records in a list or an object")
     lists = {}
+    splits = {}
     for key, value in parsed.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             lists[key] = value
-    splits = [name for name in lists if name in _SPLIT_NAMES]
+        if isinstance(value, list) and value and key in _SPLIT_NAMES and isinstance(value[0], dict | list):
+            splits[key] = value
+    count = sum(map(len, splits.values()))
+    if len(splits) > 1 and count < _FEW:
+        raise ResponsesError(
+            f"{path}: the splits {', '.join(splits)} have {count} records, as where some are examples for the others; "
+            "write a line of JSON for each question, with its examples and its answer, or give --set rows=NAME"
+        )
     if len(splits) > 1:
         raise SeveralRows(path, sorted(splits, key=_SPLIT_NAMES.index))
     if len(lists) > 1 and set.intersection(*(set(value[0]) for value in lists.values())):
@@ -374,7 +391,10 @@ def within(record: TableRecord, rows: str) -> Iterator[TableRecord]:
     if "".join(steps) != rows.replace(".", ""):
         raise ResponsesError(f"rows {rows!r:.80} is not understood; expected names, [*], [0] and *, joined by points")
     if "," in steps:
-        yield from _side_by_side(record, [step.strip('"') for step in steps if step != ","])
+        lists = steps.index(",") - 1
+        outer = within(record, "".join(steps[:lists])) if lists else (record,)
+        for each in outer:
+            yield from _side_by_side(each, [step.strip('"') for step in steps[lists:] if step != ","])
         return
     value = record.names["value"]
     yield from _descend(record._replace(data={}, names={**record.names, "parent": value}), value, steps, "")
@@ -396,10 +416,12 @@ def _side_by_side(record: TableRecord, keys: Sequence[str]) -> Iterator[TableRec
 def _descend(record: TableRecord, value: Any, steps: Sequence[str], last: str) -> Iterator[TableRecord]:
     """Yield the records at the end of steps from a value, which the step `last` reached.
 
-    The entries of a list are its records. So are the entries of an object that a name reached.
+    The entries of a list are its records, but for plain values in a list of lists. So are the entries of an object that
+    a name reached.
     """
     is_name = last[-1:] not in "*]"
-    if not steps and isinstance(value, list) and last not in ("", "*"):
+    holds_records = isinstance(value, list) and (is_name or isinstance(next(iter(value), None), list | Mapping))
+    if not steps and holds_records and last not in ("", "*"):
         steps = ["[*]"]
     elif not steps and isinstance(value, Mapping) and is_name:
         steps = ["*"]
@@ -492,19 +514,17 @@ def _table(path: Path, header: Sequence[str], separator: str = "", *, short_rows
         yield TableRecord(where, data, {"line": line, "key": "", "value": data})
 
 
+#: What separates the cells of a table by its ending, the usual mark first.
+_SEPARATORS = {".csv": ",\t;", ".tsv": "\t;"}
+
+
 def _separator(path: Path) -> str:
     """Return what separates the cells of a table, as its name or its first line says; empty for a workbook."""
-    if suffix_of(path) != ".csv":
-        if suffix_of(path) == ".tsv":
-            return "\t"
+    marks = _SEPARATORS.get(suffix_of(path), "")
+    if not marks:
         return ""
     first = next(read_lines(path), "")
-    if "," in first:
-        return ","
-    for mark in "\t;":
-        if mark in first:
-            return mark
-    return ","
+    return next((mark for mark in marks if mark in first), marks[0])
 
 
 def _column_names(cells: list[str], where: str) -> list[str]:

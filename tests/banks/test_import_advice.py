@@ -513,6 +513,245 @@ FORMS = {
         lambda n: ("entailment", "neutral", "contradiction")[(n + 1) % 3],
         1,
     ),
+    "a passage that several questions share, with its id": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {
+                    "article_id": f"t{n // 3}",
+                    "context": tale(n // 3),
+                    "question": asked(n),
+                    "is_impossible": False,
+                    "is_paid": {"date": None, "status": False},
+                    "answers": {"text": [number(n)], "answer_start": [n]},
+                }
+            )
+        },
+        lambda n: [tale(n // 3), asked(n)],
+        number,
+        far,
+        1,
+    ),
+    "names with a word for text at their end": Form(
+        {
+            "quiz.json": whole(
+                lambda n: {
+                    "context_id": f"c{n}",
+                    "context_text": tale(n),
+                    "qas": [{"query_text": asked(n), "query_id": f"q{n}", "answers": [number(n)]}],
+                }
+            )
+        },
+        lambda n: [tale(n), asked(n)],
+        number,
+        far,
+    ),
+    "instances of HELM": Form(
+        {
+            "quiz.json": json.dumps(
+                {
+                    "adapter_spec": {"instructions": "Answer with a number.", "max_tokens": 9},
+                    "request_states": [
+                        {
+                            "instance": {
+                                "input": {"text": asked(n)},
+                                "references": [
+                                    {"output": {"text": number(n)}, "tags": ["correct"]},
+                                    {"output": {"text": far(n)}, "tags": []},
+                                ],
+                                "id": f"id{n}",
+                            }
+                        }
+                        for n in range(COUNT)
+                    ],
+                }
+            )
+        },
+        lambda n: ["Answer with a number.", asked(n)],
+        number,
+        far,
+        absent=lambda n: ["max_tokens"],
+    ),
+    "letters of another script, and choices that only some records have": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {
+                    "question": asked(n),
+                    "answers": [{"answer": k, "text": text} for k, text in zip("АБВГ", four(n), strict=True)]
+                    if n % 3
+                    else [],
+                    "correct_answer": ["АБВГ"[n % 4] if n % 3 else f"{n},5"],
+                }
+            )
+        },
+        lambda n: [asked(n), *four(n)],
+        letter,
+        other,
+    ),
+    "questions and answers side by side": Form(
+        {
+            "quiz.json": json.dumps(
+                [
+                    {
+                        "story": tale(n),
+                        "questions": [asked(2 * n), asked(2 * n + 1)],
+                        "answers": [2 * n + 5, 2 * n + 6],
+                    }
+                    for n in range(COUNT // 2)
+                ]
+            )
+        },
+        lambda n: [tale(n // 2), asked(n)],
+        number,
+        far,
+        1,
+    ),
+    "lists of values under splits": Form(
+        {
+            "quiz.json": json.dumps(
+                {split: [[f"{split}: {asked(n)}", number(n)] for n in range(COUNT)] for split in ("train", "test")}
+            )
+        },
+        lambda n: [f"test: {asked(n)}"],
+        number,
+        far,
+    ),
+    "a text with tabulators, and the question behind its answer": Form(
+        {"quiz.txt": "".join(f"c{n}\t{n + 5}\t{asked(n)}\n" for n in range(COUNT))},
+        lambda n: [asked(n)],
+        number,
+        far,
+    ),
+    "questions that need a picture: some": Form(
+        {"quiz.jsonl": lines(lambda n: {"question": asked(n), "answer": n + 5, "with_photo": n % 3 == 2})},
+        lambda n: [asked(n)],
+        number,
+        far,
+    ),
+    "files of pictures beside some questions: some": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {
+                    "question": asked(n),
+                    "answer": n + 5,
+                    "associated_images": [f"{n}.png"] if n % 3 == 2 else [],
+                }
+            )
+        },
+        lambda n: [asked(n)],
+        number,
+        far,
+        absent=lambda n: ["png"],
+    ),
+    "reasons of annotators and tokens of the question": Form(
+        {
+            "quiz.jsonl": lines(
+                lambda n: {
+                    "context": tale(n),
+                    "question": asked(n),
+                    "question_tokens": [[word, 7] for word in asked(n).split()],
+                    "reason": f"The scroll says that clerk {n} has {n + 5} stamps.",
+                    "answer": n + 5,
+                }
+            )
+        },
+        lambda n: [tale(n), asked(n)],
+        number,
+        far,
+        1,
+        absent=lambda n: ["scroll", '"How"'],
+    ),
+    "corrections of answers": choosing(
+        chosen(choices=four, correct_answer=lambda n: None if n % 8 else n % 4, answer=lambda n: n % 4 if n % 8 else 3)
+    ),
+    "two sentences of which the last is asked about": Form(
+        {
+            "quiz.tsv": "ori_sentence\tnew_sentence\tgold_label\n"
+            + "".join(f"{lore(n)}\t{tale(n % 9)}\t{('entailment', 'neutral')[n % 2]}\n" for n in range(COUNT))
+        },
+        lambda n: [f"{lore(n)}\n\n{tale(n % 9)}"],
+        lambda n: ("entailment", "neutral")[n % 2],
+        lambda n: ("neutral", "entailment")[n % 2],
+    ),
+    "a table with semicolons that is called tsv": Form(
+        {"quiz.tsv": "question;answer\n" + "".join(f"{asked(n)};{n + 5}\n" for n in range(COUNT))},
+        lambda n: [asked(n)],
+        number,
+        far,
+        1,
+    ),
+    "columns of pandas": Form(
+        {
+            "quiz.json": json.dumps(
+                {
+                    "question": {str(n): f"Which fits hall {n}?" for n in range(COUNT)},
+                    **{f"op{k}": {str(n): four(n)["abcd".index(k)] for n in range(COUNT)} for k in "abcd"},
+                    "answer_idx": {str(n): letter(n) for n in range(COUNT)},
+                }
+            )
+        },
+        lambda n: [f"hall {n}", *four(n)],
+        letter,
+        other,
+        1,
+    ),
+    "stances on a topic": Form(
+        {"quiz.jsonl": lines(lambda n: {"topic": WORDS[n % 3], "sentence": lore(n), "label": ["pro", "con"][n % 2]})},
+        lambda n: [WORDS[n % 3], lore(n)],
+        lambda n: ["pro", "con"][n % 2],
+        lambda n: ["con", "pro"][n % 2],
+    ),
+    "categories that are asked for": Form(
+        {"quiz.jsonl": lines(lambda n: {"text": lore(n), "category": ["sports", "health", "politics"][n % 3]})},
+        lambda n: [lore(n), "health, politics, sports"],
+        lambda n: ["sports", "health", "politics"][n % 3],
+        lambda n: ["health", "politics", "sports"][n % 3],
+    ),
+    "material within an object": Form(
+        {
+            "quiz.json": json.dumps(
+                {
+                    "data": [
+                        {"entry": {"norma": lore(n), "storia": tale(n), "domanda": asked(n), "risposta": n + 5}}
+                        for n in range(COUNT)
+                    ]
+                }
+            )
+        },
+        lambda n: [lore(n), tale(n), asked(n)],
+        number,
+        far,
+    ),
+    "a further text before the question": Form(
+        {"quiz.jsonl": lines(lambda n: {"law": lore(n), "tale": tale(n), "question": asked(n), "answer": n + 5})},
+        lambda n: [lore(n), tale(n), asked(n)],
+        number,
+        far,
+    ),
+    "answers that name all choices with commas": Form(
+        {
+            "quiz.csv": "question,A,B,C,D,correct\n"
+            + "".join(
+                f"Which fits hall {n}?,{','.join(four(n))},{('A', 'B;D', 'A;B;C;D')[n % 3]}\n" for n in range(COUNT)
+            )
+        },
+        lambda n: [f"hall {n}", *four(n)],
+        lambda n: ("A", "B, D", "A, B, C, D")[n % 3],
+        lambda n: ("B", "B", "A, C")[n % 3],
+    ),
+    "a dialogue of objects": Form(
+        {
+            "quiz.json": whole(
+                lambda n: {
+                    "dialogue": [{"speaker": "A", "text": asked(n)}, {"speaker": "B", "text": tale(n)}],
+                    "question": asked(n),
+                    "answer": n + 5,
+                }
+            )
+        },
+        lambda n: [tale(n), asked(n)],
+        number,
+        far,
+    ),
     "answers that some records lack, and more lack them than have them: some": Form(
         {
             "quiz.jsonl": lines(
@@ -621,6 +860,11 @@ UNDECIDED = {
         "name a choice in 0 of 24 rows only",
         "no setting that import can try leads to a bank",
     ),
+    "scores of sentences of several genres": (
+        lambda n: {"genre": ("news", "forum")[n % 2], "score": n / 5, "sentence1": lore(n), "sentence2": tale(n)},
+        "no field has the name of an answer: write --set answer=FIELD",
+        "no setting that import can try leads to a bank",
+    ),
     "codes that no field asks about": (
         lambda n: {"smiles": f"CC(=O)NC{n}CC(CO)=CCl", "label": ("train", "valid", "test")[n % 3]},
         "no field has the name of a question: write --set question=FIELD, or --set question='QUESTION {FIELD}'",
@@ -636,6 +880,64 @@ UNDECIDED = {
         "give --set answer_kind=all where all are wanted in any order",
         "no data say which of the settings is right: choose",
     ),
+    "codes of a sentence beside its passage": (
+        lambda n: {"context": lore(n), "statement": tale(n), "label": "cen"[n % 3]},
+        "'statement' asks nothing by itself, and no field says what is asked",
+        "no setting that import can try leads to a bank",
+    ),
+    "two fields with the names of answers": (
+        lambda n: {"question": asked(n), "answer": n + 5 + n % 2, "target": n + 5},
+        "'answer' and 'target' have the names of answers, and differ in some records",
+        "no data say which of the settings is right: choose",
+    ),
+    "a remark or a second passage": (
+        lambda n: {"context": lore(n), "question": asked(n), "update": tale(n), "answer": n + 5},
+        "questions may need 'update'",
+        "no data say which of the settings is right: choose",
+    ),
+    "categories that are more than a prompt lists": (
+        lambda n: {"text": asked(n), "category": f"lost_card_{n // 2}"},
+        "'text' asks nothing by itself, and no field says what is asked",
+        "no setting that import can try leads to a bank",
+    ),
+    "tables that are files": (
+        lambda n: {"utterance": asked(n), "context": f"csv/20{n % 5}.csv", "answer": n},
+        "'context' names files, whose content no record has: write --set where=EXPRESSION",
+        "no setting that import can try leads to a bank",
+    ),
+    "another version of the passage": (
+        lambda n: (
+            {"premises": lore(n), "premises-FOL": f"holds(clerk, {n}) and pays it", "question": asked(n)}
+            | {"answer": n + 5}
+        ),
+        "questions may need 'premises-FOL'",
+        "no data say which of the settings is right: choose",
+    ),
+    "categories of questions": (
+        lambda n: {"question": asked(n), "category": ("rumour", "fraud")[n % 2]},
+        "no field has the name of an answer: write --set answer=FIELD",
+        "no setting that import can try leads to a bank",
+    ),
+    "spans that a label is about": (
+        lambda n: {"text": lore(n), "target": {"span1_text": "scroll", "span1_index": n}, "label": n % 3 == 0},
+        "'text' asks nothing by itself, and no field says what is asked",
+        "no setting that import can try leads to a bank",
+    ),
+    "numbers where questions are expected": (
+        lambda n: {"problem": [[n, [1, 2]]], "n": n},
+        "no field has the name of a question: write --set question=FIELD",
+        "no setting that import can try leads to a bank",
+    ),
+    "answers that are addresses": (
+        lambda n: {"question": asked(n), "answer": f"www.freebase.com/m/0f{n}"},
+        "the answers are addresses, such as 'www.freebase.com/m/0f0', and no texts: write --set answer=FIELD",
+        "no setting that import can try leads to a bank",
+    ),
+    "answers that match texts with choices": (
+        lambda n: {"question": asked(n), "choices": four(n), "answer": [["C", "A", "B"], ["D", "B", "A"]][n % 2]},
+        "in an order of its own",
+        "no setting that import can try leads to a bank",
+    ),
     "numbers of choices from 0 or from 1": (
         lambda n: {"question": asked(n), "choices": four(n), "answer": n % 3 + 1},
         "give --set counted=0, or --set counted=1",
@@ -644,10 +946,39 @@ UNDECIDED = {
 }
 
 
+def test_examples_with_one_task_are_no_splits(tmp_path, capsys):
+    grid = {"input": [[0, 1], [2, 3]], "output": [[3, 2], [1, 0]]}
+    (tmp_path / "task.json").write_text(json.dumps({"train": [grid] * 3, "test": [grid]}))
+    assert main(["import", str(tmp_path / "task.json"), "-o", str(tmp_path / "a.bank"), "--yes"]) == 4
+    said = " ".join(capsys.readouterr().err.split())
+    assert "the splits train, test have 4 records" in said
+    assert "write a line of JSON for each question, with its examples and its answer" in said
+
+
 def test_lines_of_text_are_no_records(tmp_path, capsys):
     (tmp_path / "quiz.txt").write_text("".join(f"{letter(n)}\n{asked(n)}\n{tale(n)}\n\n" for n in range(COUNT)))
     assert main(["import", str(tmp_path / "quiz.txt")]) == 4
-    assert "lines of text have no fields: write a question and its answer" in " ".join(capsys.readouterr().out.split())
+    assert "lines of text have no fields: write a line of JSON" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_guessed_header_names_what_asks_and_no_constant(tmp_path, capsys):
+    rows = "".join(
+        f"A long tale of clerk {n} in the hall\t{asked(n)}\t{n + 5}\t{('red', 'blue')[n % 2]}\tdev\n"
+        for n in range(COUNT)
+    )
+    (tmp_path / "quiz.tsv").write_text(rows)
+    assert main(["import", str(tmp_path / "quiz.tsv"), "--yes"]) == 4
+    said = " ".join(capsys.readouterr().out.split())
+    assert "header=column1,question,column3,answer,column5" in said
+    assert "no data say which of the settings is right: choose" in said
+
+
+def test_a_guessed_header_does_not_make_a_text_a_question(tmp_path, capsys):
+    (tmp_path / "quiz.tsv").write_text("".join(f"( [MIN {n} 4 ) of a list of {n} numbers\t{n}\n" for n in range(COUNT)))
+    assert main(["import", str(tmp_path / "quiz.tsv"), "-o", str(tmp_path / "a.bank"), "--yes"]) == 4
+    said = " ".join(capsys.readouterr().out.split())
+    assert "'question' asks nothing by itself, and no field says what is asked" in said
+    assert "no setting that import can try leads to a bank" in said
 
 
 @pytest.mark.parametrize("name", UNDECIDED)

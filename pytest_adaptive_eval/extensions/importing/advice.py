@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pytest_adaptive_eval.banks.expressions import as_path, key_path
 from pytest_adaptive_eval.errors import UsageError
@@ -16,23 +17,27 @@ from pytest_adaptive_eval.extensions.importing.importer import import_items
 from pytest_adaptive_eval.extensions.importing.names import (
     ANSWERING,
     ASKED,
+    FILE_NAME,
+    INSTRUCTING,
     MEASURED,
     MEDIA,
     NAMES,
     PLAIN,
+    SHOWN,
+    STANCES,
     is_about,
     is_file,
+    is_needed,
     is_reference,
     normal,
     words_of,
 )
-from pytest_adaptive_eval.extensions.importing.proposal import Unused, is_complete
+from pytest_adaptive_eval.extensions.importing.proposal import Unused, is_complete, is_phrase
 from pytest_adaptive_eval.extensions.importing.sources import first_records, guessed_header
 from pytest_adaptive_eval.extensions.importing.undecided import (
     NO_ANSWER,
     Advice,
     Undecided,
-    as_options,
     reason_kind,
     sentence,
 )
@@ -42,6 +47,8 @@ from pytest_adaptive_eval.mappings import ItemMapping, split_list
 
 #: Records on which settings are tried, and settings that one open point tries.
 _TRIED, _MOST = 2000, 6
+#: Fields that one open point names, and words of a text that says something.
+_NAMED, _PHRASE = 8, 3
 #: A label before a key, up to its colon.
 _LABEL = re.compile(r"[^\W\d][^:：\n]{0,20}[:：]\s*(?=\S)")
 
@@ -66,12 +73,18 @@ class OpenPoint(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """Result of reading the data once."""
+    """Result of reading the data once.
+
+    Args:
+        graders: Number of items by their graders.
+        unanswered: Number of records that are refused because they have no answer.
+    """
 
     points: Sequence[OpenPoint]
     items: int
     refused: int
     mapping: ItemMapping
+    graders: Counter[str]
     unanswered: int = 0
 
     @property
@@ -163,7 +176,10 @@ class Adviser:
             for advice in point.advice[:_MOST]:
                 settings = _with(chosen, advice.settings)
                 after = self._read(settings, limit)
-                if after.items + after.refused and after.share <= reading.share and point.kind not in after.kinds:
+                # a grader for the records that are refused must not become that of all others
+                keeps = "grader" not in advice.settings or reading.graders <= after.graders
+                is_less = after.share <= reading.share and after.items + after.refused > 0
+                if keeps and is_less and after.kinds.isdisjoint({"unread", point.kind}):
                     good.append((advice, settings, after))
             if good:
                 best, settings, after = min(good, key=lambda entry: entry[2].rank)
@@ -185,11 +201,12 @@ class Adviser:
             if isinstance(imported, Undecided):
                 point = OpenPoint("unread", imported.problem, imported.advice)
             else:
-                point = OpenPoint("unread", str(imported), guessed_header(self._source))
-            return Reading([point], 0, 0, ItemMapping())
+                point = OpenPoint("unread", str(imported), guessed_header(self._source, self._settings.rows))
+            return Reading([point], 0, 1, ItemMapping(), Counter())
         points = list(_open_points(imported, settings or self._settings, self._settings, self._source))
         unanswered = sum(reason == NO_ANSWER for _, reason in imported.refused)
-        return Reading(points, len(imported.items), len(imported.refused), imported.parts[0][1], unanswered)
+        graders = Counter(item.grader for item in imported.items)
+        return Reading(points, len(imported.items), len(imported.refused), imported.parts[0][1], graders, unanswered)
 
 
 def _with(chosen: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
@@ -233,35 +250,50 @@ def _open_points(
     if not (mapping.question or mapping.messages):
         advice = [Advice({"question": name}) for name in (*_asking(imported.unused), *mapping.context)]
         problem = "no field has the name of a question"
-        advice += guessed_header(source)
+        advice += guessed_header(source, settings.rows)
         if all(field.name == "value" and isinstance(literal(field.example), str) for field in imported.unused):
-            advice = []
-            problem = "records that are lines of text have no fields: write a question and its answer as JSON in a line"
-        elif not advice:
+            yield OpenPoint(
+                "question",
+                "records that are lines of text have no fields: write a line of JSON for each question and its answer",
+            )
+            return
+        if not advice:
             problem += ": write --set question=FIELD, or --set question='QUESTION {FIELD}' where no field asks"
         asking = sum(field.asks for field in imported.unused)
-        yield OpenPoint("question", problem, advice, even=asking > 1)
+        has_others = any("column" in setting.settings.get("header", "") for setting in advice)
+        yield OpenPoint("question", problem, advice, even=asking > 1 or has_others)
     if not (mapping.answer or mapping.accepted or mapping.distractors or settings.labels or imported.items):
         answers = [field.expression for field in imported.unused if _may_answer(field)]
         advice = [*_labels(source), *(Advice({"answer": answer}) for answer in answers)]
+        measured = any(words_of(field.name) & {"score", "rating"} for field in imported.unused)
+        if not (answers or measured) and normal(mapping.question) in PLAIN:
+            asked = [name for name in mapping.category if normal(name) in ("category", "topic", "intent")]
+            advice += [Advice({"answer": name}, "where it is asked for") for name in asked]
         if mapping.messages:
             for name in ("content", "value"):
                 last = f"{as_path(mapping.messages)}[-1].{name}"
                 advice.append(Advice({"messages": mapping.messages, "answer": last}, "where the chat ends with it"))
         problem = "no field has the name of an answer"
         if not advice:
-            problem += ": write --set answer=FIELD, or --labels FILE"
+            problem += ": write --set answer=FIELD, or --labels FILE, or --set grader=judge where none is needed"
         yield OpenPoint("answer", problem, advice, even=len(answers) > 1)
     yield from _needed_fields(imported, settings, source)
-    named = (mapping.question, *mapping.context)
-    is_plain = not mapping.instruction and (settings.question != given.question or PLAIN.issuperset(map(normal, named)))
-    if is_plain and sum(map(_asks, imported.items)) * 2 <= len(imported.items):
+    if imported.items and _says_nothing(imported.items, mapping, settings, given):
         problem = (
             f"{mapping.question!r} asks nothing by itself, and no field says what is asked: give --set question="
             "'QUESTION {..}', or --set instruction=SENTENCE"
         )
         yield OpenPoint("plain", problem)
     yield from _labelled_keys(imported, mapping)
+    if imported.items and not settings.category:
+        yield from _topics(imported.items[0], mapping)
+    for field in imported.unused:
+        if field.is_rival and not settings.answer:
+            advice = [Advice({"answer": field.expression}), Advice({"answer": mapping.answer})]
+            problem = f"{mapping.answer!r} and {field.name!r} have the names of answers, and differ in some records"
+            yield OpenPoint("rival", problem, advice, even=True)
+    if not (mapping.question or mapping.messages):
+        return  # all records are refused for that
     for count, reason, first_places in imported.reasons():
         problem = imported.problem(reason)
         kind = reason_kind(problem)
@@ -271,10 +303,35 @@ def _open_points(
         yield OpenPoint(f"refused: {kind}", f"{whole} ({first_places})", _of_all(alike), refuses=True, even=even)
 
 
+def _says_nothing(items: Sequence[Item], mapping: ItemMapping, settings: ImportSettings, given: ImportSettings) -> bool:
+    """Return whether most questions do not say what is asked, and nothing that a person set does."""
+    if settings.answer != given.answer and normal(mapping.answer) in NAMES["category"]:
+        return not all(item.choices for item in items)
+    named = (mapping.question, *mapping.context)
+    are_plain = PLAIN.issuperset(map(normal, named)) or (normal(mapping.question) in PLAIN and _are_coded(items))
+    is_guessed = settings.question != given.question or settings.header != given.header
+    is_plain = not mapping.instruction and (is_guessed or are_plain)
+    return is_plain and sum(map(_asks, items)) * 2 <= len(items)
+
+
+def _topics(item: Item, mapping: ItemMapping) -> Iterator[OpenPoint]:
+    """Yield the categories that may name what answers such as ``pro`` are about."""
+    stances = STANCES.intersection(map(str.casefold, item.choices))
+    for name in mapping.category if stances else ():
+        topic = Advice({"context": listed([*mapping.context, name])}, "where they are about it")
+        whole = Advice({"category": name}, "where they are whole without it")
+        yield OpenPoint("topic", f"answers such as {min(stances)!r} may be about {name!r}", [topic, whole])
+
+
 def _asks(item: Item) -> bool:
     """Return whether an item says what is asked: by a question mark, or by choices that are more than yes and no."""
     in_words = [choice for choice in item.choices if len(choice) > 1 and not yes_or_no(choice)]
     return bool(in_words) or "?" in item.prompt or "？" in item.prompt
+
+
+def _are_coded(items: Sequence[Item]) -> bool:
+    """Return whether all answers are labels of one sign, whose meaning no question says."""
+    return bool(items) and all(len(item.answer) == 1 and item.answer in item.choices for item in items)
 
 
 def _of_all(errors: Sequence[Undecided]) -> Sequence[Advice]:
@@ -297,11 +354,17 @@ def _asking(unused: Sequence[Unused]) -> list[str]:
             continue
         entries = fields_of(literal(field.example))
         for key, entry in entries.items():
-            if _is_text(entry):
+            if is_phrase(entry):
                 within.append(f"{as_path(field.name)}.{key_path(str(key))}")
         if not entries and (field.asks or (field.words >= 2 and normal(field.name) not in PLAIN)):
             fields.append(field)
+    in_order = list(fields)
     fields.sort(key=lambda field: (0, 0, 0) if field.asks else (1, -field.varied, -field.words))
+    if fields and not fields[0].asks:
+        # of texts with like names, such as two sentences, the last one is asked about
+        last = [field for field in in_order if words_of(field.name) & words_of(fields[0].name)][-1]
+        fields.remove(last)
+        fields.insert(0, last)
     return [*(field.expression for field in fields), *within]
 
 
@@ -325,7 +388,7 @@ def _labels(source: str) -> Iterator[Advice]:
 def _needed_fields(imported: Imported, settings: ImportSettings, source: str) -> Iterator[OpenPoint]:
     """Yield the fields that questions may need: names of records in another file, and texts."""
     mapping = imported.parts[0][1]
-    fields = [field for field in imported.unused if field.needed]
+    fields = [field for field in imported.unused if field.needed and not (field.is_flag and mapping.images)]
     references = {field.expression: field.example for field in fields if is_reference(field.name)}
     if mapping.id and imported.items:
         references[mapping.id] = imported.items[0].id
@@ -338,34 +401,66 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
             yield OpenPoint(f"record {key}", f"{key!r} names records of another file", [*joined, whole])
             fields = [field for field in fields if field.expression != key]
     for field in list(fields):
-        what = _not_asked(field, settings)
-        if what:
+        point = _unasked(field, settings)
+        if point:
             fields.remove(field)
-            skipped = as_options(_ignoring([field]))
-            where = f"write --set where=EXPRESSION for records that are whole without it, or {skipped} where all are"
-            yield OpenPoint(f"record {field.name}", f"{field.name!r} {what}: {where}")
-    if not fields:
-        return
+            yield point
+    if fields:
+        yield _material(fields, mapping)
+
+
+def _material(fields: Sequence[Unused], mapping: ItemMapping) -> OpenPoint:
+    """Return the question whether fields are part of what is asked."""
     texts = [field for field in fields if field.is_text]
-    others = [field for field in fields if not field.is_text]
-    ignored = Advice(_ignoring(fields), "where they are whole without it")
-    advice = [ignored]
+    likely = texts
+    if any(not words_of(text) & INSTRUCTING for text in mapping.context):
+        # beside a passage, a further text behind the question is more often a remark than a second passage
+        likely = [field for field in texts if _is_second(field, mapping.context)]
+    others = [field for field in fields if field not in texts]
+    advice = [Advice(_ignoring(fields), "where they are whole without it")]
     attached = [field for field in fields if is_file(field.name) and field.partly]
     if attached:
         where = " && ".join(f"not_null({as_path(field.name)}, '') == ''" for field in attached)
         others = [field for field in others if field not in attached]
         advice.insert(0, Advice({"where": where, **_ignoring(others)}, "for the questions without a file"))
     if texts:
-        context = listed([*mapping.context, *(field.expression for field in texts)])
-        advice.insert(0, Advice({"context": context, **_ignoring(others)}))
+        context = listed([*mapping.context, *(text for field in texts for text in field.texts)])
+        advice.insert(
+            0 if likely else 1, Advice({"context": context, **_ignoring(others)}, "where they are asked about")
+        )
     for field in fields:
         if field.holds_question:
             others = [each for each in fields if each != field]
             whole_prompt = {"question": field.expression, **_ignoring(others)}
             advice.append(Advice(whole_prompt, "where it is the whole prompt"))
-    listing = " and ".join(filter(None, [", ".join(repr(each.name) for each in fields[:-1]), repr(fields[-1].name)]))
+    named = [repr(field.name) for field in fields]
+    if len(named) > _NAMED:
+        named[_NAMED:] = [f"{len(named) - _NAMED} others"]
+    listing = " and ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
     pronoun = "it" if len(fields) == 1 else "them"
-    yield OpenPoint("needed", f"questions may need {listing}, and do not use {pronoun}", advice)
+    problem = f"questions may need {listing}, and do not use {pronoun}"
+    return OpenPoint("needed", problem, advice, even=bool(texts) and not likely)
+
+
+def _is_second(field: Unused, context: Sequence[str]) -> bool:
+    """Return whether a field is a second passage: by its name or place, and no other version of the first one."""
+    words = words_of(field.name) - {normal(field.name)}
+    is_version = any(words_of(text) < words for text in context)
+    return not is_version and (field.precedes or (is_needed(field.name) and field.words >= _PHRASE))
+
+
+def _unasked(field: Unused, settings: ImportSettings) -> OpenPoint | None:
+    """Return the question what to do about a field that no prompt can show; None for other fields."""
+    whole = Advice(_ignoring([field]), "where all are whole without it")
+    if field.is_flag and not SHOWN.isdisjoint(words_of(field.name)):
+        shown = f"lower({as_path(field.expression)})"
+        where = Advice({"where": f"{shown} == 'false' || {shown} == '0'"}, "for the questions without one")
+        return OpenPoint(f"record {field.name}", f"{field.name!r} is true of some records", [where, whole])
+    what = _not_asked(field, settings)
+    if not what:
+        return None
+    advised = f"write --set where=EXPRESSION for records that are whole without it, or {whole}"
+    return OpenPoint(f"record {field.name}", f"{field.name!r} {what}: {advised}")
 
 
 def _not_asked(field: Unused, settings: ImportSettings) -> str:
@@ -374,6 +469,8 @@ def _not_asked(field: Unused, settings: ImportSettings) -> str:
         return "is true of some records"
     if words_of(field.name) & MEDIA:
         return "names sound or video, which cannot be asked"
+    if FILE_NAME.fullmatch(field.example) and not is_file(field.name):
+        return "names files, whose content no record has"
     if is_reference(field.name) and not is_file(field.name) and field.is_shared and not settings.labels:
         return "names what several records share, and no file beside the data has it"
     return ""
@@ -386,11 +483,6 @@ def _ignoring(fields: Sequence[Unused]) -> dict[str, str]:
     return {"ignore": listed([field.name for field in fields])}
 
 
-def _is_text(value: Any) -> bool:
-    """Return whether a value is a text of several words."""
-    return isinstance(value, str) and " " in value.strip()
-
-
 def _joined(name: str, key: str, mapping: ItemMapping, source: str) -> Iterator[Advice]:
     """Yield the texts in files beside the source that have a record of a name, which a key of the mapping gives."""
     for path, record in first_records(source, name):
@@ -399,10 +491,10 @@ def _joined(name: str, key: str, mapping: ItemMapping, source: str) -> Iterator[
         if asks or words_of(Path(path).stem) & ANSWERING:  # another split, or answers
             continue
         texts = []
-        if _is_text(record):
+        if is_phrase(record):
             texts.append("$label")
         for field, value in fields.items():
-            if _is_text(value) and not is_about(field):
+            if is_phrase(value) and not is_about(field):
                 texts.append(f"$label.{key_path(field)}")
         if texts:
             context = listed([*mapping.context, *texts])

@@ -14,7 +14,7 @@ from pytest_adaptive_eval.extensions.importing.values import as_list, as_text, l
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _TEXT_KEYS = ("text", "content", "option", "choice", "value", "answer", "body", "sentence", "choices", "options")
-_LABEL_KEYS = ("label", "labels", "key", "id", "letter", "name", "option", "identifier")
+_LABEL_KEYS = ("label", "labels", "key", "id", "letter", "name", "option", "identifier", "answer")
 _RIGHT_KEYS = ("is_correct", "correct", "isCorrect", "is_answer", "right", "score")
 #: Words before the letter or number of a choice.
 _PREFIX = re.compile(r"(?i)\A(?:option|choice|ans(?:wer)?)[ _-]?(?=\w{1,2}\Z)")
@@ -262,7 +262,9 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str, fields: Sequ
     judged = rows[:: 1 + len(rows) // _JUDGED]
     readings = {}
     for convention in _CONVENTIONS:
-        readings[convention] = [_named_choices(*row, convention) for row in judged]
+        reading = [named(*row, convention) for row in judged]
+        orders = sum(len(right) == len(row[1].texts) for right, row in zip(reading, judged, strict=True))
+        readings[convention] = [frozenset()] * len(judged) if orders * 2 > len(judged) else reading
     explained = {}
     for convention, reading in readings.items():
         explained[convention] = sum(map(bool, reading))
@@ -277,7 +279,7 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str, fields: Sequ
         if orders >= _EXPLAINED * len(judged):
             raise Undecided(problem, Advice({"answer_kind": "list"}, "where they put the choices in order"))
         problem += "; write --set answer=FIELD, or --set choices=FIELDS"
-        if explained[best]:
+        if 0 < explained[best] * 2 < len(judged):
             raise Undecided(problem, Advice({"ignore": ",".join(fields)}, "where answers are texts of their own"))
         raise Undecided(problem)
     equal = []
@@ -296,11 +298,3 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str, fields: Sequ
             even=True,
         )
     return best
-
-
-def _named_choices(answer: Any, choices: Choices, convention: str) -> frozenset[int]:
-    """Return the choices that an answer names; none if it is a text and names all."""
-    named_choices = named(answer, choices, convention)
-    if len(named_choices) < len(choices.texts) or isinstance(answer, list):
-        return named_choices
-    return frozenset()

@@ -79,6 +79,7 @@ _CODED = re.compile(r"(?i)(.*[._ ])?(label|labels|class|gold|gold_label|sentimen
 #: Pairs of words for yes and no, and the words of each value.
 _TRUTHS = ({"yes", "no"}, {"true", "false"}, {"y", "n"}, {"t", "f"})
 _YES, _NO = {"yes", "true", "y", "t"}, {"no", "false", "n", "f"}
+_ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
 #: Share of the answers that are of one kind; records from which codes, or one answer to all are no answers.
 _KIND, _CODES_FROM, _SAME_FROM = 0.9, 5, 10
 #: Signs that may hide an answer.
@@ -422,6 +423,12 @@ def _problems(firsts: Sequence[str], questions: Sequence[str], name: str) -> Ite
             f"the numbers in {name!r} may mean {len(kinds)} classes, whose names no field has: write --set "
             f'choices="{listed}" and --set counted={min(map(int, kinds))}, or --set grader=numeric where a number is '
             "asked for"
+        )
+    addresses = list(filter(_ADDRESS.fullmatch, firsts))
+    if len(addresses) * 2 > len(firsts):
+        yield Undecided(
+            f"the answers are addresses, such as {addresses[0]!r:.60}, and no texts: write --set answer=FIELD, or "
+            "--labels FILE with their names, or --set grader=exact where an address is asked for"
         )
     words = []
     for text in firsts:

@@ -32,6 +32,8 @@ from pytest_adaptive_eval.mappings import ItemMapping
 
 #: Records from which a right choice at always the same place is a habit of the data set, or its answers are hidden.
 _ALWAYS_SAME = 10
+#: Of so many answers of several choices, one in another order than the choices shows that the order counts.
+_SHUFFLED = 4
 #: Choices that name others by their letters, and ones that name the choices above in so many characters.
 _NAMES_OTHERS = re.compile(r"(?:^|[\s(])[A-F]\)?\s*(?:and|or|&|,)\s*\(?[A-F](?:\W|$)")
 _ABOVE = re.compile(r"(?i)\b(?:all|none|both|neither|either|any|some)\b.*\b(?:above|these|those|them|preceding)\b")
@@ -130,7 +132,17 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, imported: Impor
             convention = "letter"
     if mapping.answer_kind == "list":
         return _mapped(((draft,) for draft in drafts), lambda draft: _in_order(draft, mapping), imported)
-    rights = _mapped(((draft,) for draft in drafts), lambda draft: _right_choices(draft, convention, mapping), imported)
+    orders = []
+    for draft in unmarked:
+        order = ordered(draft.answer, draft.choices, convention)
+        if len(order) > 1:
+            orders.append(order)
+    matches = sum(order != sorted(order) for order in orders) * _SHUFFLED > len(orders)
+    rights = _mapped(
+        ((draft,) for draft in drafts),
+        lambda draft: _right_choices(draft, convention, mapping, matches=matches),
+        imported,
+    )
     rights_by_place = {right for _, right in rights}
     always_same = len(rights_by_place) == 1 and len(rights) >= _ALWAYS_SAME
     if always_same and unmarked and mapping.counted == "auto" and convention != "text":
@@ -170,8 +182,11 @@ def _hides(answer: Any) -> bool:
     return is_missing(answer) or word == "-1" or may_be_missing(word) or not re.search(r"\w", word)
 
 
-def _right_choices(draft: Draft, convention: str, mapping: ItemMapping) -> frozenset[int]:
+def _right_choices(draft: Draft, convention: str, mapping: ItemMapping, *, matches: bool) -> frozenset[int]:
     """Return the indexes of the right choices of a draft.
+
+    Args:
+        matches: Whether answers of several choices say which fits first, second and so on.
 
     Raises:
         DatasetError: Its answer names no choice, or several without a word on what these are.
@@ -188,7 +203,13 @@ def _right_choices(draft: Draft, convention: str, mapping: ItemMapping) -> froze
         else:
             none = f"the answer {answer!r:.60}"
         raise DatasetError(f"{none}: {word!r:.60} names none of its {len(choices.texts)} choices" if word else none)
-    if len(right) > 1 and choices.right is None and not mapping.answer_kind:
+    several = len(right) > 1 and choices.right is None
+    if several and matches:
+        raise DatasetError(
+            f"the answer {answer!r:.60} names {len(right)} choices in an order of its own, as where each fits one of "
+            "several texts; write --set answer='sort(FIELD)' where they are right together"
+        )
+    if several and not mapping.answer_kind:
         raise Undecided(
             f"the answer {answer!r:.60} names {len(right)} choices",
             Advice({"answer_kind": "all"}, "where these are right together"),

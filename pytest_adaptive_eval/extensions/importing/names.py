@@ -19,12 +19,12 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "question": _words(
         """
-        question questiontext questionstem stem questiontitle questioncontent squestion problem problemtext
-        problemstatement query prompt inputprompt input inputtext inputs q ctx goal sentence statement claim
+        question questionstem stem questiontitle squestion problem
+        problemstatement query prompt inputprompt input inputs q ctx goal sentence statement claim
         clue riddle hypothesis sentence2 sent2 text2 instruction instructions task text content title userprompt
-        frage pregunta pertanyaan qtext startphrase utterance conclusion citingprompt domanda questão вопрос soru
+        frage pregunta pertanyaan startphrase utterance conclusion citingprompt domanda questão вопрос soru
         otázka 질문 问题 題目 题目 質問 سؤال السؤال प्रश्न kysymys fråga spørsmål pytanie întrebare vraag câuhỏi kérdés
-        swali ερώτηση
+        swali ερώτηση questions queries problems
         """
     ),
     "context": _words(
@@ -54,7 +54,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         """
         answers targets references directanswers lsolutions possibleanswers acceptedanswers acceptableanswers
         goldenanswers goldanswers validanswers referenceanswers correctanswers groundtruths aliases alias
-        answeraliases anyof acceptable accepted alternativeanswers answeralternatives
+        answeraliases anyof acceptable accepted alternativeanswers answeralternatives respuestas respostas risposte
+        réponses antworten odpowiedzi ответы antwoorden svaren vastaukset válaszok
         """
     ),
     "choices": _words(
@@ -84,7 +85,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "category": _words(
         """
         category subject domain topic task subset subcategory subfield l2category subjectname topicname
-        subtopic type questiontype skill discipline field genre level difficulty
+        subdomain subtopic type questiontype skill discipline field genre level difficulty
         """
     ),
     "id": _words(
@@ -102,7 +103,9 @@ COLUMNS = re.compile(
 )
 NUMBERED = re.compile(r"(\D+?)[ _-]?(\d)")
 #: Names of questions in a list within a record.
-ASKED = frozenset(_words("question questiontext problem prompt query stem"))
+ASKED = frozenset(_words("question problem prompt query stem"))
+#: Names of lists of questions, each with an answer of its own.
+QUESTIONS = frozenset(_words("questions queries problems instructions"))
 #: Names of answers that say which of several choices is right.
 INDEX = re.compile(r"label|id?x|index|key|letter|num|option|choice")
 #: Names of answers that say the place of one in a list.
@@ -110,7 +113,7 @@ PLACE = re.compile(r"id?x\Z|index")
 #: Names of accepted answers beside an answer.
 SPELLINGS = re.compile(r"alias|accept|possible|valid|alternative|anyof")
 #: Names inside an object or a list that is an answer, and those of accepted answers beside it.
-WITHIN_ANSWER = ("text", "value", "answer", "content", "label")
+WITHIN_ANSWER = ("text", "texto", "texte", "testo", "value", "answer", "content", "label", "output")
 #: Names inside an answer that names a choice.
 LABELS = ("key", "label", "letter", "option", "id")
 #: Graders for the types of assertions of promptfoo.
@@ -128,9 +131,17 @@ REPLIES = ("response", "output", "outputs", "completion")
 FLAGS = re.compile(r"label|(is|has)?(correct|right|impossible|answerable|unanswerable|answer)(answer)?|correctness")
 #: Words of fields that name sound or video.
 MEDIA = frozenset(_words("video videos audio sound clip"))
+#: Answers that say who is for something, which a question has to name.
+STANCES = frozenset(_words("pro con favor favour against support oppose agree disagree for"))
+#: Words of fields that say what is to be done, and are no material.
+INSTRUCTING = frozenset(_words("instruction instructions definition task system prompt"))
 #: Names of texts that ask nothing by themselves.
 PLAIN = frozenset(
     _words("sentence statement claim text content title premise hypothesis sentence1 sentence2 sent1 sent2 text1 text2")
+)
+#: Words of fields about what is shown beside a text.
+SHOWN = frozenset(
+    _words("image images photo photos picture pictures figure figures diagram diagrams chart charts table tables")
 )
 #: Words of fields that a question may need.
 _NEEDED = frozenset(
@@ -149,11 +160,13 @@ _ABOUT = frozenset(
     author authors year date split answer answers target output response id idx index hash keywords metadata meta tags
     difficulty level category subject topic type canary justification justifications analysis annotation annotations
     annotated template templates sql equation equations eval evaluation tests unittest unittests assertions feedback
-    formula derivation
+    formula derivation reason reasons comment comments note notes remark remarks
     """)
 )
 #: Names of tests that a program has to pass, which show what it returns.
 _TESTS = frozenset(_words("test testlist testcode testcase testcases testsetup hiddentest"))
+#: Texts that name a file of material.
+FILE_NAME = re.compile(r"\S+\.(?:csv|tsv|json|txt|html?|xml|pdf|md|docx?|xlsx)")
 #: Words of fields that name a record or a file, and of fields and files that have answers.
 _FILES = frozenset(_words("file filename attachment attachments path"))
 _REFERENCES = frozenset(_words("id idx index")) | _FILES
@@ -168,6 +181,11 @@ _NOT_NEEDED = _ABOUT - {"id", "idx", "index", "source"} | {"is", "has", "include
 def normal(key: str) -> str:
     """Return a field's name in small letters and digits."""
     return re.sub(r"[\W_]", "", key.casefold())
+
+
+def bare(key: str) -> str:
+    """Return a field's name in small letters and digits, without a word for text at its end, as in ``query_text``."""
+    return re.sub(r"(?<=.)(text|content|string)\Z", "", normal(key))
 
 
 def is_needed(key: str) -> bool:

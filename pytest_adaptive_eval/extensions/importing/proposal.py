@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -23,14 +23,15 @@ from pytest_adaptive_eval.extensions.importing.values import (
     fields_of,
     is_missing,
     literal,
+    texts_within,
 )
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import replaced
 
 #: Records whose fields are looked at.
 SAMPLE = 400
-#: Fields of objects that are looked into, and fields in all.
-_INNER, _MOST = 12, 400
+#: Fields of objects that are looked into, levels of these, and fields in all.
+_INNER, _LEVELS, _MOST = 12, 3, 400
 #: Words of a text that a question may need, in the middle, and of one that is named like a category.
 _LONG, _LONGER = 3, 6
 #: Share of the questions that contain a field, from which they do not need it; share of records with a category, and
@@ -46,13 +47,21 @@ _BEGIN = 4000
 _SORTING, _EACH = 2, 5
 #: Numbered columns of another name, from which they may be choices.
 _COLUMNS = 3
+#: Pairs of values from which these are no labels, and shares from which such values, or labels, say the same.
+_LABELS, _CHANCE, _HALF = 30, 0.05, 0.5
 #: Levels of lists and objects in which questions are looked for.
 _DEPTH = 3
+_PICTURE = re.compile(r"(?i)\.(png|jpe?g|gif|webp|bmp)\Z")
+_MESSAGE = frozenset({"role", "from", "content", "value"})
 _FLAG_WORDS = {"0", "1", "true", "false"}
 #: Keys of what most records have.
 _MAIN = ("question", "answer")
 #: Types of the values of a key of a mapping, where not all are read.
 _TYPES = {"question": str | list, "context": str | list, "category": str | int, "id": str | int, "unit": str}
+
+
+#: Names of answers, without those of what a model said.
+_ANSWERS = frozenset(NAMES["answer"]) - frozenset(names.REPLIES)
 
 
 class Unused(NamedTuple):
@@ -64,16 +73,20 @@ class Unused(NamedTuple):
         constant: Whether all of its values are equal.
         words: Number of words in the middle.
         expression: The field as an expression; of an object with one entry, that entry.
+        texts: What a prompt shows of it, as expressions: of an object, the entries that are texts of several words.
         asks: Whether most values end with a question mark.
         varied: Share of values that are distinct.
         is_text: Whether it may be shown before a question: by its name, or as a text that comes before the answer.
         holds_question: Whether most values have the text of the question and more.
         partly: Whether some records have no value.
         is_flag: Whether it is true of some records, and its name does not say that it is about the answer.
+        precedes: Whether it comes before the question.
+        is_rival: Whether it has the name of an answer, and the key of some records and not of others.
     """
 
     name: str
     expression: str
+    texts: Sequence[str]
     needed: bool
     example: str
     constant: bool
@@ -84,6 +97,8 @@ class Unused(NamedTuple):
     holds_question: bool
     partly: bool
     is_flag: bool
+    precedes: bool
+    is_rival: bool
 
     @property
     def is_shared(self) -> bool:
@@ -98,13 +113,20 @@ class _Fields:
         self.records, self.used = records, used
         self.paths: dict[str, tuple[str, ...]] = {}
         for record in records:
-            for key, value in record.data.items():
-                self.paths.setdefault(_expression(key), (key,))
-                if isinstance(value, Mapping) and len(value) <= _INNER:
-                    for inner in map(str, value):
-                        self.paths.setdefault(f"{key_path(key)}.{key_path(inner)}", (key, inner))
+            for path in _paths(record.data, _LEVELS):
+                if len(path) == 1:
+                    text = _expression(path[0])
+                else:
+                    text = ".".join(map(key_path, path))
+                self.paths.setdefault(text, path)
             if len(self.paths) > _MOST:
                 break
+        self._by_name: dict[str, list[str]] = {}
+        for text in sorted(self.paths, key=lambda text: len(self.paths[text])):
+            self._by_name.setdefault(normal(self.paths[text][-1]), []).append(text)
+        for name, texts in list(self._by_name.items()):
+            if names.bare(name) != name:
+                self._by_name.setdefault(names.bare(name), []).extend(texts)
 
     def values(self, expression: str) -> list[Any]:
         """Return the values of an expression that are not missing."""
@@ -114,18 +136,23 @@ class _Fields:
 
     def named(self, key: str, field_names: Sequence[str] = ()) -> Iterator[str]:
         """Yield unused fields with a name and values for a key, in the order of the names; whole fields first."""
-        kind = _TYPES.get(key, object)
-        for name in field_names or NAMES[key]:
-            for length in (1, 2):
-                for text, path in self.paths.items():
-                    is_free = text not in self.used and path[0] not in self.used
-                    is_of_answer = length == 2 and key in ("question", "context") and names.is_about(path[0])
-                    if len(path) != length or normal(path[-1]) != name or not is_free or is_of_answer:
-                        continue
-                    values = self.values(text)
-                    is_rare = length == 2 and len(values) * 2 < len(self.records)
-                    if values and not (is_rare and key in _MAIN) and all(isinstance(value, kind) for value in values):
-                        yield text
+        for text in chain.from_iterable(self._by_name.get(name, ()) for name in field_names or NAMES[key]):
+            path = self.paths[text]
+            is_inner = len(path) > 1
+            kind = str if normal(path[-1]) in names.QUESTIONS else _TYPES.get(key, object)
+            is_free = text not in self.used and path[0] not in self.used
+            is_of_answer = is_inner and key in ("question", "context") and any(map(names.is_about, path[:-1]))
+            if not is_free or is_of_answer:
+                continue
+            values = self.values(text)
+            is_rare = is_inner and len(values) * 2 < len(self.records)
+            if not values or (is_rare and key in _MAIN) or not all(isinstance(value, kind) for value in values):
+                continue
+            if key == "question" and any(isinstance(value, list) and not _may_ask(value) for value in values):
+                continue
+            if is_inner and key == "question" and len(values) > 1 and len(set(map(_begin, values))) == 1:
+                continue  # an instruction to all
+            yield text
 
     def take(self, expressions: Iterable[str]) -> None:
         """Count the fields in expressions of `propose` as used."""
@@ -135,10 +162,10 @@ class _Fields:
         """Return the whole fields that no key uses yet."""
         return [text for text, path in self.paths.items() if len(path) == 1 and text not in self.used]
 
-    def are(self, expression: str, kind: Callable[[Any], bool]) -> bool:
-        """Return whether an expression has values, all of one kind."""
+    def are(self, expression: str, kind: Callable[[Any], bool], share: float = 1) -> bool:
+        """Return whether an expression has values, of which at least a share is of one kind."""
         values = self.values(expression)
-        return bool(values) and all(map(kind, values))
+        return bool(values) and sum(map(kind, values)) >= share * len(values)
 
     def that_are(self, kind: Callable[[Any], bool], texts: Iterable[str] | None = None) -> list[str]:
         """Return the expressions, by default of unused whole fields, whose values are all of one kind."""
@@ -147,6 +174,24 @@ class _Fields:
     def first(self, key: str) -> str:
         """Return the first unused field for a key of a mapping; empty if there is none."""
         return next(self.named(key), "")
+
+
+def _may_ask(parts: Sequence[Any]) -> bool:
+    """Return whether a list may be a question: texts, or messages, also in lists."""
+    for part in parts:
+        is_message = isinstance(part, Mapping) and not _MESSAGE.isdisjoint(part)
+        if not (isinstance(part, str) or is_message or (isinstance(part, list) and _may_ask(part))):
+            return False
+    return True
+
+
+def _paths(fields: Mapping[str, Any], levels: int) -> Iterator[tuple[str, ...]]:
+    """Yield the names that lead to each field, in objects of few fields too."""
+    for key, value in fields.items():
+        yield (str(key),)
+        if levels > 1 and isinstance(value, Mapping) and len(value) <= _INNER:
+            for path in _paths(value, levels - 1):
+                yield (str(key), *path)
 
 
 def _expression(key: str) -> str:
@@ -184,6 +229,9 @@ def used_fields(records: Iterable[TableRecord], mapping: ItemMapping) -> set[str
 def nested_rows(records: Sequence[TableRecord]) -> str:
     """Return the place of questions in a list within each record, by the names in it; empty if there is none."""
     first = records[0].data
+    lists = _side_by_side(records)
+    if lists:
+        return ",".join(map(key_path, lists))
     if any(isinstance(first.get(name), str) for name in ("question", "prompt")):
         return ""
     whole = records[0].names.get("parent")
@@ -192,6 +240,27 @@ def nested_rows(records: Sequence[TableRecord]) -> str:
             if any(map(_are_asked, map(fields_of, entries_of(part)[:1]))):
                 return f"[*][{number}][*]"
     return _rows_in(first, _DEPTH)
+
+
+def _side_by_side(records: Sequence[TableRecord]) -> list[str]:
+    """Return the fields that are lists of one length in each record, as of questions and answers; else none."""
+    lengths: dict[str, list[int]] = {}
+    for key in records[0].data:
+        lengths[key] = [len(entries_of(record.data.get(key))) for record in records]
+    asked = ""
+    for key, counts in lengths.items():
+        # objects are turns of a conversation, which need the ones before
+        if (
+            normal(key) in names.QUESTIONS
+            and max(counts) > 1
+            and all(isinstance(entry, str) for entry in records[0].data[key])
+        ):
+            asked = key
+    alike = [key for key in lengths if asked and lengths[key] == lengths[asked]]
+    answered = {*NAMES["answer"], *NAMES["accepted"]}.intersection(map(normal, alike))
+    if answered:
+        return alike
+    return []
 
 
 def _rows_in(fields: Mapping[str, Any], depth: int) -> str:
@@ -216,7 +285,7 @@ def _rows_in(fields: Mapping[str, Any], depth: int) -> str:
 
 def _are_asked(fields: Mapping[str, Any]) -> bool:
     """Return whether fields have the name of a question, or the names of an instruction and its answer."""
-    named = set(map(normal, map(str, fields)))
+    named = set(map(names.bare, map(str, fields)))
     if len(named) < 2:
         return False
     return not names.ASKED.isdisjoint(named) or ("instruction" in named and not named.isdisjoint(NAMES["answer"]))
@@ -227,6 +296,10 @@ def propose(
 ) -> ItemMapping:
     """Return a mapping whose missing keys, or the ones in `keys`, follow from the names of other fields."""
     fields = _Fields(records, used_fields(records, given) | set(ignore))
+    for text in given.context:
+        path = fields.paths.get(text, ())
+        if len(path) > 1:  # other entries of its object are free
+            fields.used = fields.used - {path[0]} | {text}
     mapping = given
     for key in keys or _FOUND:
         value = () if key in given.given() else _FOUND[key](fields, mapping)
@@ -258,6 +331,18 @@ def _question(fields: _Fields) -> str:
     return question
 
 
+def _images(fields: _Fields, _: ItemMapping) -> tuple[str, ...]:
+    """Return the field of the images: by its name, or with a word for them in its name and files in its values."""
+    named_so = (text for text in fields.free() if not names.SHOWN.isdisjoint(names.words_of(text)))
+    field = fields.first("images") or next(iter(fields.that_are(_are_pictures, named_so)), "")
+    return (field,) if field else ()
+
+
+def _are_pictures(value: Any) -> bool:
+    """Return whether a value is the names of image files."""
+    return all(isinstance(entry, str) and _PICTURE.search(entry) for entry in as_list(value))
+
+
 def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     """Return the field of the choices, or a column of each."""
     if mapping.distractors:
@@ -284,7 +369,9 @@ def _choice_fields(fields: _Fields) -> Iterator[str]:
         yield from fields.named("", ("answers",))
     yield from fields.that_are(_are_lettered)
     yield from _indexed(fields)
-    yield from fields.that_are(_are_labelled, fields.named("accepted"))
+    for text in fields.named("accepted"):
+        if fields.are(text, _are_labelled, _MOSTLY):
+            yield text
 
 
 def _may_be_column(fields: _Fields, text: str, name: str) -> bool:
@@ -352,7 +439,19 @@ def _answer(fields: _Fields, mapping: ItemMapping) -> str:
     hidden = answers and normal(answers[0]) in names.REPLIES and not named <= set(names.REPLIES)
     if not answers or mapping.accepted or hidden:
         return ""
-    return _inner(fields, answers[0], labels=bool(mapping.choices))
+    # an object without a text of its own, such as the span that a question is about, comes last
+    answers.sort(key=lambda text: _inner(fields, text) == text and fields.are(text, _is_object))
+    first = _inner(fields, answers[0], labels=bool(mapping.choices))
+    if len(fields.values(answers[0])) * 2 < len(fields.records):
+        # corrections of an answer that all records have
+        for other in answers[1:]:
+            if len(fields.values(other)) >= _MOSTLY * len(fields.records):
+                return f"{as_path(first)} || {as_path(other)}"
+    return first
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(literal(value), Mapping)
 
 
 def _accepted(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
@@ -394,10 +493,14 @@ def _inner(fields: _Fields, text: str, *, labels: bool = False) -> str:
         keys = {}
     candidates = (*(names.LABELS if labels else ()), *names.WITHIN_ANSWER)
     key = next((keys[name] for name in candidates if name in keys), "")
-    if isinstance(first, list):
-        step = "[*]"
-    else:
+    if not isinstance(first, list):
         step = ""
+    elif {"output", "tags"} <= keys.keys():
+        step = "[?contains(tags, 'correct')]"
+    else:
+        step = "[*]"
+    if key and isinstance(inner[keys.get("output", key)], Mapping):
+        return f"{as_path(text)}{step}.output.text"
     if key:
         return f"{as_path(text)}{step}.{key_path(key)}"
     return text
@@ -414,13 +517,16 @@ def _context(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     asked = fields.paths.get(mapping.question, ("",))
     for text in contexts:
         path = fields.paths[text]
-        if (len(path) == 1 or path[:-1] == asked[:-1]) and fields.are(text, _is_prose):
+        is_beside = len(path) == 1 or path[:-1] == asked[:-1]
+        if is_beside and fields.are(text, _is_prose) and not _mostly_ask(map(_begin, fields.values(text))):
             texts.append(text)
     return tuple(texts)
 
 
 def _is_prose(value: Any) -> bool:
-    return isinstance(value, str) or all(isinstance(part, str) for part in value)
+    if isinstance(value, str):
+        return not names.FILE_NAME.fullmatch(value)
+    return all(isinstance(part, str) for part in value)
 
 
 def _grader(fields: _Fields, mapping: ItemMapping) -> str:
@@ -478,7 +584,7 @@ def _id(fields: _Fields, _: ItemMapping) -> str:
 _FOUND = {
     "messages": lambda fields, mapping: "" if mapping.question else _messages(fields),
     "question": lambda fields, mapping: "" if mapping.messages else _question(fields),
-    "images": lambda fields, _: tuple(filter(None, [fields.first("images")])),
+    "images": _images,
     "choices": _choices,
     "distractors": _distractors,
     "answer": _answer,
@@ -510,60 +616,140 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
         *mapping.context,
         *ignore,
     }
-    read = [parse_expression(text) for text in (*mapping.context, mapping.question, mapping.messages) if text]
+    before = [parse_expression(text) for text in mapping.context]
+    asking = [parse_expression(text) for text in (mapping.question, mapping.messages) if text]
+    choices = list(map(parse_expression, mapping.choices))
+    key_of = parse_expression(mapping.answer or "$none")
     path = mapping.question.rpartition(".")[0]
     expressions: dict[str, str] = {}
-    values: dict[str, list[tuple[Any, str]]] = {}
+    values: dict[str, list[_Occurrence]] = {}
     for record in records:
-        asked = " ".join(_begin(each(record.data, record.names)) for each in read)
+        context, question, listed = (
+            " ".join(_text_of(each(record.data, record.names)) for each in read) for read in (before, asking, choices)
+        )
         within = {f"{path}.{key}": value for key, value in fields_of(record.data.get(path)).items()}
         expressions |= {**{name: _expression(name) for name in record.data}, **dict(zip(within, within, strict=True))}
         for name, value in (*record.data.items(), *within.items()):
             if not is_missing(value):
-                values.setdefault(name, []).append((value, asked))
-    answer = max((name for name in expressions if name in mapping.answer), key=len, default="")
+                key = key_of(record.data, record.names)
+                values.setdefault(name, []).append(_Occurrence(value, context, f"{context} {question}", listed, key))
+    order = list(expressions)
+    question_place = _last_within(order, mapping.question)
+    answer_place = _last_within(order, mapping.answer)
     unused = []
-    comes_before = True
-    for name, expression in expressions.items():
-        comes_before = comes_before and name != answer
+    for place, (name, expression) in enumerate(expressions.items()):
         if name in values and {name, expression}.isdisjoint(used):
-            unused.append(_unused(name, expression, values[name], len(records), comes_before=comes_before))
+            unused.append(
+                _unused(
+                    name,
+                    expression,
+                    values[name],
+                    len(records),
+                    precedes=place < question_place,
+                    comes_before=place < answer_place,
+                )
+            )
     return sorted(unused, key=lambda field: (not field.needed, not field.constant))
 
 
-def _unused(name: str, expression: str, pairs: Sequence[tuple[Any, str]], count: int, *, comes_before: bool) -> Unused:
-    """Return a field with its values, each with the text of its question."""
-    values = [value for value, _ in pairs]
+class _Occurrence(NamedTuple):
+    """A value of a field, with the text before the question of its record, this and the question, and the choices."""
+
+    value: Any
+    context: str
+    asked: str
+    choices: str
+    key: Any
+
+
+def _last_within(fields: Sequence[str], expression: str) -> int:
+    """Return the place of the longest field that an expression names; the number of fields where it names none."""
+    within = [name for name in fields if name in expression]
+    if not within:
+        return len(fields)
+    return fields.index(max(within, key=len))
+
+
+def _unused(
+    name: str, expression: str, found: Sequence[_Occurrence], count: int, *, precedes: bool, comes_before: bool
+) -> Unused:
+    """Return a field with its values."""
+    values = [each.value for each in found]
     begins = list(map(_begin, values))
-    texts = [text for _, text in pairs]
+    texts = list(map(_text_of, values))
+    asked = [each.asked for each in found]
+    shown = [f"{each.asked} {each.choices}" for each in found]
     kinds = len(set(begins))
     words = _middle_words(values)
 
-    def mostly(is_so: Callable[[str, str], bool]) -> bool:
-        return sum(map(is_so, texts, begins)) >= _MOSTLY * len(pairs)
+    def mostly(is_so: Callable[[str, str], bool], others: Sequence[str]) -> bool:
+        return sum(map(is_so, others, texts)) >= _MOSTLY * len(found)
 
-    holds = mostly(lambda text, begin: count_words(text) >= _LONG and text.strip() in begin)
-    restates = mostly(lambda text, begin: count_words(text) > _LONGER and is_made_of(text, begin))
+    holds = isinstance(values[0], str) and mostly(
+        lambda other, text: count_words(other) >= _LONG and other.strip() in text, asked
+    )
+    restates = mostly(_restates, asked)
     asks = _mostly_ask(begins)
     is_apart = names.is_reference(name) or names.DISTRACTORS.fullmatch(normal(name)) or not _middle_words(values, _WORD)
-    sorts = words < _SORTING and kinds * _EACH < len(pairs)
+    sorts = words < _SORTING and kinds * _EACH < len(found)
     keys, *others = {tuple(fields_of(value)) for value in values}
-    if len(keys) == 1 and not others:
+    entries = fields_of(values[0]) if not others else {}
+    if len(keys) == 1 and entries:
         expression = f"{as_path(expression)}.{key_path(keys[0])}"
+        entries = {}
+    inner = [f"{as_path(expression)}.{key_path(key)}" for key in entries if is_phrase(entries[key])]
+    is_shown = mostly(lambda other, text: text in other or _restates(text, other), shown)
+    are_tokens = (
+        all(map(entries_of, values)) and any(texts) and mostly(lambda other, text: is_made_of(text, other), asked)
+    )
     return Unused(
         name,
         expression,
-        _may_be_needed(name, values) and not mostly(lambda text, begin: begin in text),
+        inner or [expression],
+        _may_be_needed(name, values) and not (is_shown or are_tokens or _is_of_context(name, begins, found)),
         begins[0],
-        constant=kinds == 1 < count == len(pairs),
+        constant=kinds == 1 < count == len(found),
         words=words,
         asks=asks,
-        varied=kinds / len(pairs),
+        varied=kinds / len(found),
         is_text=(comes_before or names.is_needed(name)) and not (sorts or holds or restates or asks or is_apart),
         holds_question=holds,
-        partly=len(pairs) < count,
+        partly=len(found) < count,
+        precedes=precedes,
+        is_rival=normal(name) in _ANSWERS and _differ_in_some(found),
         is_flag=kinds > 1 and _are_flags(values) and not names.FLAGS.fullmatch(normal(name)),
     )
+
+
+def is_phrase(value: Any) -> bool:
+    """Return whether a value is a text of several words."""
+    return isinstance(value, str) and " " in value.strip()
+
+
+def _differ_in_some(found: Sequence[_Occurrence]) -> bool:
+    """Return whether values are the keys of some records, and others in other records."""
+    pairs = [(_plain(each.value), _plain(each.key)) for each in found]
+    share = sum(value == key for value, key in pairs) / len(pairs)
+    if len(set(pairs)) > _LABELS:
+        return _CHANCE < share < 1
+    return _HALF <= share < 1
+
+
+def _plain(value: Any) -> str:
+    return as_text(value).strip(" .$").casefold()
+
+
+def _restates(text: str, other: str) -> bool:
+    """Return whether a text of many words is made of words of another."""
+    return count_words(text) > _LONGER and is_made_of(text, other)
+
+
+def _is_of_context(name: str, begins: Sequence[str], found: Sequence[_Occurrence]) -> bool:
+    """Return whether a name of a record elsewhere is that of the text before the question, which several share."""
+    pairs = {(each.context, begin) for each, begin in zip(found, begins, strict=True)}
+    contexts = {context for context, _ in pairs}
+    is_named = names.is_reference(name) and not names.is_file(name) and names.SHOWN.isdisjoint(names.words_of(name))
+    return is_named and "" not in contexts and len(pairs) == len(contexts) < len(found)
 
 
 def _mostly_ask(texts: Iterable[str]) -> bool:
@@ -577,10 +763,17 @@ def _begin(value: Any) -> str:
     return as_text(value)[:_BEGIN]
 
 
+def _text_of(value: Any) -> str:
+    """Return the begin of the texts in a list or an object, and of the text of another value."""
+    if isinstance(value, list | Mapping):
+        return " ".join(texts_within(value))[:_BEGIN]
+    return _begin(value)
+
+
 def _may_be_needed(name: str, values: Sequence[Any]) -> bool:
     """Return whether a question may need a field: by its name, or as a text of several words."""
-    if names.FLAGS.fullmatch(normal(name)) and _are_flags(values):
-        return True
+    if _are_flags(values) and (names.FLAGS.fullmatch(normal(name)) or not names.SHOWN.isdisjoint(names.words_of(name))):
+        return len(set(map(_begin, values))) > 1
     if all(map(_is_marked, values)):
         return False
     named_apart = normal(name) in (*NAMES["category"], *NAMES["id"])
@@ -608,5 +801,5 @@ def _middle_words(values: Sequence[Any], word: re.Pattern[str] = _ANY) -> float:
     words = []
     for value in values:
         if isinstance(value, str | list | Mapping):
-            words.append(count_words(" ".join(word.findall(_begin(value)))))
+            words.append(count_words(" ".join(word.findall(_text_of(value)))))
     return median(words or [0])

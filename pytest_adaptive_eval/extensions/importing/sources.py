@@ -26,6 +26,7 @@ from pytest_adaptive_eval.banks.rows import (
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, ImportSettings, merged
 from pytest_adaptive_eval.extensions.importing.choices import LETTERS
+from pytest_adaptive_eval.extensions.importing.grading import count_words
 from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided
 from pytest_adaptive_eval.extensions.importing.values import as_text, fields_of, is_missing
 from pytest_adaptive_eval.inputs import open_regular, reading
@@ -266,23 +267,25 @@ def first_records(source: str, name: str = "") -> Iterator[tuple[str, Any]]:
             yield str(path), record
 
 
-#: Endings of files whose first line can be read as text.
-_OF_TEXT = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
-
-
-def guessed_header(source: str) -> list[Advice]:
+def guessed_header(source: str, place: str = "") -> list[Advice]:
     """Return the setting that names the columns of a table whose first line is a record like the others.
 
-    The column with the longest texts is the question, and the last one the answer.
+    The last column whose values differ is the answer, and of the others the one with most question marks, or else the
+    longest texts, is the question.  If only the last one has texts of several words, it is the question, and the one
+    before it the answer.
+
+    Args:
+        place: Place of the rows in nested data.
     """
     path = Path(source)
     ending = suffix_of(path)
-    if not path.is_file() or ending not in _OF_TEXT:
-        return []
-    read = read_rows if ending in (".csv", ".tsv") else arrays_of
+    if ending in (".csv", ".tsv", ""):
+        records: Iterator[tuple[int, list[Any]]] = read_rows(path, "" if ending else "\t")
+    else:
+        records = arrays_of(path, place)
     try:
         with reading(path, DatasetError):
-            rows = [list(map(as_text, cells)) for _, cells in islice(read(path), _HEADED)]
+            rows = [list(map(as_text, cells)) for _, cells in islice(records, _HEADED)]
     except (DatasetError, ResponsesError, UnicodeDecodeError):
         return []
     first = next(iter(rows), [])
@@ -290,12 +293,21 @@ def guessed_header(source: str) -> list[Advice]:
     is_record = any(map(NO_NAME.search, first))
     if not is_record or count < 2 or any(len(cells) != count for cells in rows):
         return []
-    lengths = [sum(map(len, column)) for column in zip(*rows, strict=True)]
-    question = lengths.index(max(lengths[:-1]))
-    are_letters = all(re.fullmatch(r"[A-J]", cells[-1].strip()) for cells in rows)
-    others = [n for n in range(count - 1) if n != question]
-    names = {question: "question", count - 1: "answer"}
-    if are_letters:
+    columns = list(zip(*rows, strict=True))
+    varied = [n for n, column in enumerate(columns) if len(set(column)) > 1]
+    if len(varied) < 2:
+        return []
+    *others, answer = varied
+    phrases = [n for n, column in enumerate(columns) if sum(count_words(cell) > 1 for cell in column) * 2 > len(rows)]
+    if phrases == [answer]:
+        question = answer
+        answer = others[-1]
+        others[-1] = question
+    else:
+        question = max(others, key=lambda n: (sum("?" in cell for cell in columns[n]), sum(map(len, columns[n]))))
+    others.remove(question)
+    names = {question: "question", answer: "answer"}
+    if all(re.fullmatch(r"[A-J]", cell.strip()) for cell in columns[answer]):
         names |= dict(zip(others, LETTERS, strict=False))
     header = ",".join(names.get(n, f"column{n + 1}") for n in range(count))
     return [Advice({"header": header}, "where the first line is a record")]

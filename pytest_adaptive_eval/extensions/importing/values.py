@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pytest_adaptive_eval.banks.expressions import parse_literal
@@ -81,6 +81,14 @@ def entries_of(value: Any) -> list[Any]:
     if isinstance(value, list):
         return value
     return []
+
+
+def texts_within(value: Any) -> Iterator[str]:
+    """Yield the texts in a value, at any depth."""
+    if isinstance(value, str):
+        yield value
+    for part in (*entries_of(value), *fields_of(value).values()):
+        yield from texts_within(part)
 
 
 def as_list(value: Any) -> list[Any]:
