@@ -241,7 +241,9 @@ def _at(values: Any, index: Any) -> Any:
     else:
         position = parse_literal(text)
     in_range = type(position) is int and isinstance(values, list) and -len(values) <= position < len(values)
-    return values[position] if in_range else None
+    if in_range:
+        return values[position]
+    return None
 
 
 def _extract(text: Any, pattern: str) -> Any:
@@ -260,7 +262,9 @@ def _lookup(value: Any, pairs: str) -> Any:
     by_text = dict(pair.split("=", 1) for pair in pairs.split(",") if "=" in pair)
     text = by_text.get(as_text(value).strip())
     parsed = parse_literal(text)
-    return text if parsed is None else parsed
+    if parsed is None:
+        return text
+    return parsed
 
 
 def _letter(value: Any, first: Any = 0) -> Any:
@@ -313,7 +317,10 @@ _SLOT = re.compile(r"\{\{\s*(\w+)\s*\}\}|\{(\w+)\}")
 
 def is_template(text: Any, values: Any) -> bool:
     """Return whether a text has names in braces, each the key of a value."""
-    names = {first or second for first, second in _SLOT.findall(text)} if isinstance(text, str) else set()
+    if isinstance(text, str):
+        names = {first or second for first, second in _SLOT.findall(text)}
+    else:
+        names = set()
     return bool(names) and isinstance(values, Mapping) and values.keys() >= names
 
 

@@ -85,7 +85,9 @@ class _LazyItems(Computed):
         self._offsets = offsets
         self._trusted = trusted
         self._text = text
-        self._lines = range(1, len(ids) + 1) if lines is None else lines
+        self._lines: Sequence[int] = range(1, len(ids) + 1)
+        if lines is not None:
+            self._lines = lines
         self._root = str(path.parent)
         super().__init__(len(ids), functools.lru_cache(KEPT_ITEMS)(self._parse))
 

@@ -137,7 +137,9 @@ def join_ready(ready: ReadyBank, ids: Sequence[str]) -> Joined:
 def ready_name(path: str | Path) -> str:
     """Return the name of the ready bank that a path stands for; empty for a file's path."""
     text = str(path)
-    return text.removeprefix(PREFIX) if text.startswith(PREFIX) else ""
+    if text.startswith(PREFIX):
+        return text.removeprefix(PREFIX)
+    return ""
 
 
 def missing_bank(paths: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -333,7 +333,10 @@ def _json_records(path: Path, rows: str) -> Iterator[TableRecord]:
 
 def _by_rows(parsed: Any) -> Any:
     """Return records of a table that has an object for each column, as pandas writes it; other data unchanged."""
-    columns = list(parsed.values()) if isinstance(parsed, Mapping) else []
+    if isinstance(parsed, Mapping):
+        columns = list(parsed.values())
+    else:
+        columns = []
     if not columns or not all(isinstance(column, Mapping) for column in columns):
         return parsed
     numbers = list(map(str, range(len(columns[0]))))
@@ -392,7 +395,9 @@ def within(record: TableRecord, rows: str) -> Iterator[TableRecord]:
         raise ResponsesError(f"rows {rows!r:.80} is not understood; expected names, [*], [0] and *, joined by points")
     if "," in steps:
         lists = steps.index(",") - 1
-        outer = within(record, "".join(steps[:lists])) if lists else (record,)
+        outer: Iterable[TableRecord] = (record,)
+        if lists:
+            outer = within(record, "".join(steps[:lists]))
         for each in outer:
             yield from _side_by_side(each, [step.strip('"') for step in steps[lists:] if step != ","])
         return
@@ -403,7 +408,9 @@ def within(record: TableRecord, rows: str) -> Iterator[TableRecord]:
 def _side_by_side(record: TableRecord, keys: Sequence[str]) -> Iterator[TableRecord]:
     """Yield the entries of lists of one length, each under the name of its list."""
     value = record.names["value"]
-    fields = {**value, **record.data} if isinstance(value, Mapping) else record.data
+    fields = record.data
+    if isinstance(value, Mapping):
+        fields = {**value, **fields}
     lists = [fields[key] for key in keys if isinstance(fields.get(key), list)]
     if len(lists) < len(keys) or len(set(map(len, lists))) > 1:
         raise ResponsesError(f"{record.where}: {', '.join(keys)} at rows are not lists of one length")
@@ -469,7 +476,9 @@ def _part(record: TableRecord, value: Any, step: str) -> tuple[TableRecord, Any]
     """
     if step[0] == "[" and isinstance(value, list):
         part = value[int(step[1:-1]) :][:1]
-        return (record, part[0]) if part else None
+        if part:
+            return (record, part[0])
+        return None
     name = step.strip('"')
     if isinstance(value, Mapping):
         fields = value

@@ -49,7 +49,10 @@ class Mapped(Computed):
     def places_naming(self, names: Iterable[str]) -> Iterator[int]:
         """Yield the places of elements that may have a text; see `items.item.items_naming`."""
         find = getattr(self._whole, "places_naming", None)
-        return iter(range(len(self))) if find is None else find(names)
+        if find is None:
+            return iter(range(len(self)))
+        found: Iterator[int] = find(names)
+        return found
 
 
 class _Selection(Computed):

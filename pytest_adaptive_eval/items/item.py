@@ -349,7 +349,10 @@ class Item:
         out: dict[str, Any] = {"id": self.id}
         for name in ("prompt", "answer", "grader"):
             if getattr(self, name):
-                out[name] = list(self.answers) if name == "answer" and self.others else getattr(self, name)
+                if name == "answer" and self.others:
+                    out[name] = list(self.answers)
+                else:
+                    out[name] = getattr(self, name)
         for name in ("images", "choices", "category", "messages", "turns", "tools"):
             if getattr(self, name):
                 out[name] = [dict(v) if isinstance(v, Mapping) else v for v in getattr(self, name)]

@@ -177,7 +177,9 @@ class BitsPerByte(LikelihoodScoring):
 
     def check(self, prompt: str, choices: Texts) -> str:  # noqa: ARG002
         """Return why an item cannot be scored in this way; empty if it can."""
-        return "" if prompt else "no prompt, whose bits per byte are the score: add one"
+        if prompt:
+            return ""
+        return "no prompt, whose bits per byte are the score: add one"
 
     def continuations(self, prompt: str, choices: Texts) -> list[Continuation]:  # noqa: ARG002
         """Return the text."""

@@ -106,7 +106,10 @@ def with_choices(item: Item) -> Item:
     """Return an item whose question lists its choices: after a prompt that does not hold the text of each."""
     if not item.choices or item.grader == "yesno" or item.likelihood is not None:
         return item
-    content = item.messages[-1].get("content") if item.messages else ""
+    if item.messages:
+        content = item.messages[-1].get("content")
+    else:
+        content = ""
     texts = [item.prompt, *item.turns, *(str(message.get("content")) for message in item.messages)]
     asked = " ".join(" ".join(texts).casefold().split())
     if not asked or item.meta.get(CHOICES_SHOWN) is False or all(_is_within(choice, asked) for choice in item.choices):
@@ -117,9 +120,9 @@ def with_choices(item: Item) -> Item:
         return replace(item, turns=(*item.turns[:-1], item.turns[-1] + listed), plain=plain)
     if not item.messages:
         return replace(item, prompt=item.prompt + listed, plain=plain)
-    whole = (
-        content + listed if isinstance(content, str) else [*(content or ()), {"type": "text", "text": listed.strip()}]
-    )
+    whole: str | list[Any] = [*(content or ()), {"type": "text", "text": listed.strip()}]
+    if isinstance(content, str):
+        whole = content + listed
     return replace(item, messages=(*item.messages[:-1], {**item.messages[-1], "content": whole}), plain=plain)
 
 

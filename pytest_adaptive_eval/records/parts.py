@@ -55,7 +55,10 @@ def _clean(value: Any) -> Any:
         # a large record has a million names and values, most of which need no call
         cleaned = {}
         for name, entry in value.items():
-            clean_name = name if name.isascii() else _clean(name)
+            if name.isascii():
+                clean_name = name
+            else:
+                clean_name = _clean(name)
             if type(entry) in _ATOMS:
                 cleaned[clean_name] = entry
             else:

@@ -109,7 +109,10 @@ def with_item_ids(responses: Responses, note: Tell) -> Responses:
     """Return the responses with ids that items of a bank can have; other ids are replaced."""
     names = {}
     for name in responses.items:
-        names[name] = name if is_item_id(name) else _item_id(name)
+        if is_item_id(name):
+            names[name] = name
+        else:
+            names[name] = _item_id(name)
     changed = [(old, new) for old, new in names.items() if old != new]
     if not changed:
         return responses

@@ -231,7 +231,9 @@ def _item(name: str, question: LoggedQuestion, grader: str, images: Sequence[str
     """Return a question as an item; raise BankError if it cannot be asked or graded."""
     marks = "() \n" if "choice" in _form(question) else None  # a letter stands without parentheses
     answers = [answer.strip(marks) for answer in question.answers]
-    asked = {"messages": list(map(dict, question.messages))} if question.messages else {"prompt": question.prompt}
+    asked: dict[str, Any] = {"prompt": question.prompt}
+    if question.messages:
+        asked = {"messages": list(map(dict, question.messages))}
     further = {
         "choices": question.choices,
         "category": [question.category] if question.category else [],

@@ -437,7 +437,10 @@ def _material(fields: Sequence[Unused], mapping: ItemMapping) -> OpenPoint:
     if len(named) > _NAMED:
         named[_NAMED:] = [f"{len(named) - _NAMED} others"]
     listing = " and ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
-    pronoun = "it" if len(fields) == 1 else "them"
+    if len(fields) == 1:
+        pronoun = "it"
+    else:
+        pronoun = "them"
     problem = f"questions may need {listing}, and do not use {pronoun}"
     return OpenPoint("needed", problem, advice, even=bool(texts) and not likely)
 

@@ -110,7 +110,9 @@ class Imported(AbstractContextManager["Imported"]):
     def problem(self, reason: str) -> str:
         """Return a reason without advice, which may not fit all of the data."""
         error = self.undecided.get(reason)
-        return error.problem if error else reason
+        if error:
+            return error.problem
+        return reason
 
     @property
     def read(self) -> int:
@@ -173,7 +175,10 @@ def applied(settings: ImportSettings, texts: Mapping[str, Any]) -> ImportSetting
     data = {}
     for name, value in texts.items():
         several = name == "missing" or isinstance(getattr(_DEFAULTS, name), tuple)
-        data[name] = split_list(value) if several and isinstance(value, str) else value
+        if several and isinstance(value, str):
+            data[name] = split_list(value)
+        else:
+            data[name] = value
     read = read_table(ImportSettings, data, "--set", strict=False)
     return replaced(settings, **{name: getattr(read, name) for name in data})
 
@@ -235,5 +240,7 @@ def tool_dataset(
             yield TableRecord(f"{source}, row {number}", data, names)
 
     about = {"source": source, "licence": "", "files": {}, **facts}
-    bases = (Path(settings.image_root),) if settings.image_root else ()
+    bases: tuple[Path, ...] = ()
+    if settings.image_root:
+        bases = (Path(settings.image_root),)
     return [Dataset(name, records, merged(mapping, settings), settings, bases, about)]

@@ -72,7 +72,9 @@ class KeyCheck:
         unchecked = []
         for why, count in others:
             unchecked.append(f"{count} items {why} were not graded with their own answers")
-        return [right, *unchecked] if self.graded else unchecked
+        if self.graded:
+            return [right, *unchecked]
+        return unchecked
 
 
 def spread(items: Sequence[Item], most: int) -> list[int]:

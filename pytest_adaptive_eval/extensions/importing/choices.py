@@ -126,7 +126,10 @@ def _of_objects(value: Sequence[Mapping[str, Any]]) -> list[Entry]:
 
 def _key_of_all(value: Sequence[Mapping[str, Any]], keys: Iterable[str], kind: type | UnionType) -> str:
     """Return the first of the keys under which all objects have a value of a kind, empty if there is none."""
-    names = list(value[0]) if value else []
+    if value:
+        names = list(value[0])
+    else:
+        names = []
     for key in keys:
         for name in (key, *(name for name in names if normal(str(name)).endswith(key))):
             if all(isinstance(entry.get(name), kind) for entry in value):
@@ -260,11 +263,14 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str, fields: Sequ
             choices.
     """
     judged = rows[:: 1 + len(rows) // _JUDGED]
-    readings = {}
+    readings: dict[str, list[frozenset[int]]] = {}
     for convention in _CONVENTIONS:
         reading = [named(*row, convention) for row in judged]
         orders = sum(len(right) == len(row[1].texts) for right, row in zip(reading, judged, strict=True))
-        readings[convention] = [frozenset()] * len(judged) if orders * 2 > len(judged) else reading
+        if orders * 2 > len(judged):
+            readings[convention] = [frozenset()] * len(judged)
+        else:
+            readings[convention] = reading
     explained = {}
     for convention, reading in readings.items():
         explained[convention] = sum(map(bool, reading))

@@ -202,7 +202,10 @@ def _texts_of(value: Any, mapping: ItemMapping) -> list[str]:
 def _of_parts(entries: Sequence[Any], value: Any, mapping: ItemMapping) -> Undecided:
     """Return the error on an answer of several parts: an object, a list, or codes in one text."""
     name = as_path(mapping.answer or next(iter(mapping.accepted), "$label"))
-    step = "[*]" if isinstance(value, list) else ""
+    if isinstance(value, list):
+        step = "[*]"
+    else:
+        step = ""
     if isinstance(entries[0], Mapping):
         return Undecided(
             f"its answer is an object, {value!r:.80}: write --set answer={name}{step}.KEY for the part that is the "

@@ -73,7 +73,10 @@ def build_items(
                     name = f"{prefix}-{digest[:10]}"
             used[name] += 1
             data["id"] = name if used[name] == 1 else f"{name}-{used[name]}"
-            root = str(imported.store.target) if draft.images else ""
+            if draft.images:
+                root = str(imported.store.target)
+            else:
+                root = ""
             item = parse_item(json.dumps(data), draft.where, root)
             imported.items.append(item)
             locations.append(draft.where)

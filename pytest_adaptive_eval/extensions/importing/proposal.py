@@ -302,7 +302,9 @@ def propose(
             fields.used = fields.used - {path[0]} | {text}
     mapping = given
     for key in keys or _FOUND:
-        value = () if key in given.given() else _FOUND[key](fields, mapping)
+        if key in given.given():
+            continue
+        value = _FOUND[key](fields, mapping)
         if value:
             mapping = replaced(mapping, **{key: value})
             fields.take([value] if isinstance(value, str) else value)
@@ -335,7 +337,9 @@ def _images(fields: _Fields, _: ItemMapping) -> tuple[str, ...]:
     """Return the field of the images: by its name, or with a word for them in its name and files in its values."""
     named_so = (text for text in fields.free() if not names.SHOWN.isdisjoint(names.words_of(text)))
     field = fields.first("images") or next(iter(fields.that_are(_are_pictures, named_so)), "")
-    return (field,) if field else ()
+    if field:
+        return (field,)
+    return ()
 
 
 def _are_pictures(value: Any) -> bool:
@@ -384,7 +388,10 @@ def _may_be_column(fields: _Fields, text: str, name: str) -> bool:
 def _indexed(fields: _Fields) -> Iterator[str]:
     """Yield fields of lists of texts that an answer has the place of an entry in."""
     answer = fields.first("answer")
-    places = fields.values(answer) if names.PLACE.search(normal(answer)) else []
+    if names.PLACE.search(normal(answer)):
+        places = fields.values(answer)
+    else:
+        places = []
     if not all(isinstance(place, int) for place in places):
         return
     for text in fields.that_are(_is_texts):
@@ -508,7 +515,9 @@ def _inner(fields: _Fields, text: str, *, labels: bool = False) -> str:
 
 def _context(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     """Return the texts before the question."""
-    contexts = () if mapping.messages else fields.named("context")
+    contexts: Iterable[str] = ()
+    if not mapping.messages:
+        contexts = fields.named("context")
     outer = fields.records[0].names.get("outer")
     texts = []
     for number, part in enumerate(entries_of(outer)):
@@ -693,7 +702,10 @@ def _unused(
     is_apart = names.is_reference(name) or names.DISTRACTORS.fullmatch(normal(name)) or not _middle_words(values, _WORD)
     sorts = words < _SORTING and kinds * _EACH < len(found)
     keys, *others = {tuple(fields_of(value)) for value in values}
-    entries = fields_of(values[0]) if not others else {}
+    if not others:
+        entries = fields_of(values[0])
+    else:
+        entries = {}
     if len(keys) == 1 and entries:
         expression = f"{as_path(expression)}.{key_path(keys[0])}"
         entries = {}

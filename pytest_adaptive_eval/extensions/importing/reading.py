@@ -285,7 +285,9 @@ def _pictures(value: Any) -> list[Any]:
     if isinstance(value, list):
         return value
     blank = value is None or (isinstance(value, str) and (not value.strip() or may_be_missing(value)))
-    return [] if blank else [value]
+    if blank:
+        return []
+    return [value]
 
 
 def read_chat(value: Any) -> tuple[list[dict[str, str]], list[Any], list[str]]:

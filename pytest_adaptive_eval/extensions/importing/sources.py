@@ -93,7 +93,10 @@ def chosen_files(source: Path, pattern: str, split: str) -> tuple[list[Path], li
     """
     if not source.exists():
         raise DatasetError(f"nothing at {source}; give a file or folder, or hf:OWNER/NAME for the hub")
-    files, base = (data_files(source), source) if source.is_dir() else ([source], source.parent)
+    if source.is_dir():
+        files, base = (data_files(source), source)
+    else:
+        files, base = ([source], source.parent)
     chosen = []
     for path in files:
         if path.relative_to(base).match(pattern or "*"):

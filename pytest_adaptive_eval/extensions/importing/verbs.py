@@ -60,7 +60,10 @@ def _table() -> type[ImportSettings]:
 def _run(options: argparse.Namespace) -> int:
     is_main = threading.current_thread() is threading.main_thread()
     # by default a signal ends the process without its contexts, and copies of images would stay
-    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number)) if is_main else None
+    if is_main:
+        before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    else:
+        before = None
     try:
         return _import(options)
     finally:
@@ -155,7 +158,10 @@ def _decide(plan: Plan, options: argparse.Namespace) -> NoReturn:
     if plan.settings is None:
         lines += ["", "no setting that import can try leads to a bank: write the lines above that are yours to decide"]
     else:
-        left_out = f", without {counted(plan.left_out, 'record')}" if plan.left_out else ""
+        if plan.left_out:
+            left_out = f", without {counted(plan.left_out, 'record')}"
+        else:
+            left_out = ""
         heading = f"this command was tried and writes a bank{left_out}; check its settings:"
         if not plan.is_chosen:
             heading = f"no data say which of the settings is right: choose, as in this command{left_out} for the first"

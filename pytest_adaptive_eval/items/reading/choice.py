@@ -260,7 +260,9 @@ class _Choices:
         if self.truths:
             return [(self.truths.index(value),) for value in read_truth(bare).values if value in self.truths]
         chosen = self.whole(bare.rstrip().rpartition("\n")[2])
-        return [] if chosen is None else [chosen]
+        if chosen is None:
+            return []
+        return [chosen]
 
     def whole(self, text: str) -> Chosen | None:
         """Return what a text is as a whole: a choice, or letters in a row, such as ABD; a single one may be small."""
@@ -288,7 +290,9 @@ def _inlined(question: str) -> tuple[str, ...]:
             options = []
         if ord(match[1]) - ord("A") == len(options) and match[2].strip(" ,;"):
             options.append(match[2].strip(" ,;"))
-    return tuple(options) if len(set(options)) == len(options) > 1 else ()
+    if len(set(options)) == len(options) > 1:
+        return tuple(options)
+    return ()
 
 
 @functools.lru_cache(maxsize=256)

@@ -328,10 +328,12 @@ def _has_value(formula: str) -> bool:
 
 #: Signs of mathematics in words, between or before operands.
 _SPOKEN = (
+    ("empty_set", "∅"),
     ("root", "√"),
     ("pi", "π"),
     ("infinity", "∞"),
     ("squared", "^2"),
+    ("times", "*"),
     ("over", "/"),
     ("minus", "-"),
     ("plus", "+"),
@@ -348,13 +350,17 @@ def _written(line: str) -> str:
         written = re.sub(
             rf"{start}\s*{either(name)}\s*{end}", sign if sign in "π∞∅^2" else f" {sign}", written, flags=re.IGNORECASE
         )
-    return line if written == number else written
+    if written == number:
+        return line
+    return written
 
 
 def _plain_formulas(line: str) -> list[str]:
     """Return the formulas that a line without their marks holds, else none."""
     if not any(not _NAME.fullmatch(word) for word in _PROSE.findall(_WITHOUT_LETTERS.sub(" ", line))):
-        return [line] if any(map(str.isalnum, line)) else []
+        if any(map(str.isalnum, line)):
+            return [line]
+        return []
     line = _JOINS.sub(", ", _written(line.rstrip("。. ")))
     formulas = []
     for match in _PLAIN_FORMULA.finditer(line):
@@ -401,7 +407,9 @@ def _loose(text: str) -> list[str]:
     if not _VALUES.search(last):
         last = re.split(r"(?<![<>≤≥!\\])=(?!=)", last)[-1]
     last = last.strip().rstrip(".,;")
-    return [last] if last else []
+    if last:
+        return [last]
+    return []
 
 
 _PARSER, _EQUATIONS = Parser(_stated, _loose), Parser(_stated, _last)

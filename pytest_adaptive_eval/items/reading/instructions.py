@@ -88,7 +88,9 @@ def language_of(text: str) -> str:
         return ""
     script = max(letters, key=letters.__getitem__)
     if script == "CJK":
-        return "ja" if letters["HIRAGANA"] + letters["KATAKANA"] > 0.1 * letters["CJK"] else "zh"
+        if letters["HIRAGANA"] + letters["KATAKANA"] > 0.1 * letters["CJK"]:
+            return "ja"
+        return "zh"
     if script in _ONE_LANGUAGE:
         return _ONE_LANGUAGE[script]
     language_of_word = _OWN_WORDS.get(script, {})
@@ -124,7 +126,9 @@ _CONSTRAINED = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 
 
 def _related(count: int, relation: str, limit: int) -> bool:
-    return count < limit if relation == "less than" else count >= limit
+    if relation == "less than":
+        return count < limit
+    return count >= limit
 
 
 def _sentences(text: str) -> int:

@@ -161,7 +161,9 @@ class Number:
         """The values of a number that an item expects: with its multiplier, with or without a percent sign."""
         if self.unit in _SEPARATORS:
             return self.values[:1]
-        return self.values if self.unit in ("", "%") else self.values[1:]
+        if self.unit in ("", "%"):
+            return self.values
+        return self.values[1:]
 
     def asked_in(self, question: str, text: str = "") -> Number:
         """Return the number without values that the question does not ask for, or that the text's language lacks."""
@@ -169,9 +171,16 @@ class Number:
             return self
         if self.unit in _SEPARATORS:
             has_comma = _COMMA_LANGUAGES.intersection(languages_of(f"{question} {text}"))
-            return self if has_comma else replace(self, values=self.values[:1])
-        asked = RATE.search(question) if self.unit == "%" else self.unit.rstrip("s") in question.lower()
-        return self if asked else replace(self, values=self.values[1:])
+            if has_comma:
+                return self
+            return replace(self, values=self.values[:1])
+        if self.unit == "%":
+            asked = RATE.search(question) is not None
+        else:
+            asked = self.unit.rstrip("s") in question.lower()
+        if asked:
+            return self
+        return replace(self, values=self.values[1:])
 
 
 #: A question for what may be in percent; one without words may.
@@ -257,7 +266,9 @@ def _signed(match: re.Match[str], value: Fraction) -> Fraction:
         value += int(match["parts"] or 1) * _multiplier(match["part"])
     value /= Fraction(match["bottom"] or 1)
     is_negative = (match["sign"] not in (None, "+")) != bool(match["inner"])
-    return -value if is_negative else value
+    if is_negative:
+        return -value
+    return value
 
 
 def _rounding(match: re.Match[str], digits: str, power: Fraction) -> Fraction | int:
@@ -265,7 +276,9 @@ def _rounding(match: re.Match[str], digits: str, power: Fraction) -> Fraction | 
     whole, _, decimals = digits.partition(".")
     is_plain = not any(match.group("raised", "mixed", "bottom"))
     is_precise = is_plain and decimals and len((whole + decimals).lstrip("0")) >= _PRECISE
-    return power / 10 ** len(decimals) / 2 if is_precise else 0
+    if is_precise:
+        return Fraction(power, 2 * 10 ** len(decimals))
+    return 0
 
 
 def _point(digits: str) -> str:
@@ -293,7 +306,9 @@ def expected_number(answer: str) -> Number | None:
 def expected_numbers(answer: str) -> tuple[Fraction, ...]:
     """Return the possible values of the last number of an accepted answer; empty without a number."""
     number = expected_number(answer)
-    return () if number is None else number.exact
+    if number is None:
+        return ()
+    return number.exact
 
 
 def is_lone_number(text: str) -> bool:

@@ -235,7 +235,10 @@ def read_number(text: str, question: str = "") -> Reading[Number]:
         text = _SHARE.sub(r"\1/\2", plain)
     reading = read_answer(text, Parser(lambda part: _stated(part, asked), lambda part: _loose(part, asked)))
     numbers = tuple(value.asked_in(question, text) for value in reading.values)
-    same = set.intersection(*(set(number.values) for number in numbers)) if numbers else set()
+    if numbers:
+        same = set.intersection(*(set(number.values) for number in numbers))
+    else:
+        same = set()
     if len(numbers) > 1 and same:  # one number in two notations
         numbers = (Number(tuple(same)),)
     return Reading(numbers, reading.other)

@@ -105,7 +105,10 @@ def with_symbols(text: str, answers: Sequence[str], *, within_words: bool = Fals
 
 def _claims_another(text: str, question: str, languages: frozenset[str]) -> bool:
     """Return whether a text says what is asked for without the expected text, and nowhere with it."""
-    asked = set() if _CIRCUMSTANCE.search(question) else set(content_words(question))
+    if _CIRCUMSTANCE.search(question):
+        asked = set()
+    else:
+        asked = set(content_words(question))
     claims = []
     for match in pattern_in(languages, _SAYS).finditer(text):
         if _PAST.search(match[0]) or is_uncertain(match[0]):
@@ -134,9 +137,14 @@ def _is_another(claim: str, asked: set[str]) -> bool:
 def _read(text: str, question: str, languages: frozenset[str]) -> list[Chosen]:
     def unless_asked(match: re.Match[str]) -> str:
         asked_for = next(filter(None, match.groups())) in question
-        return match[0] if asked_for else " "
+        if asked_for:
+            return match[0]
+        return " "
 
-    known = languages if len(text) > _FEW_CHARACTERS else frozenset()
+    if len(text) > _FEW_CHARACTERS:
+        known = languages
+    else:
+        known = frozenset()
     text = pattern_in(known, _OTHER).sub(unless_asked, text)
     text = pattern_in(languages, _SUBORDINATE).sub(" ", text)
     if abstains(text[text.rfind(symbol(0)) :]):

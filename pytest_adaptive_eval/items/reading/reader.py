@@ -161,7 +161,9 @@ def emphasized(text: str, question: str) -> str:
     if len(parts) != 1:
         return ""
     before, part, after = last.partition(parts[0])
-    return "" if _DENIED_OR_DOUBTED.search(f"{_CONTRAST.split(before)[-1]} {after}") else part
+    if _DENIED_OR_DOUBTED.search(f"{_CONTRAST.split(before)[-1]} {after}"):
+        return ""
+    return part
 
 
 def _last_sentence(line: str) -> str:

@@ -148,7 +148,10 @@ def _restated(text: str, question: str) -> str:
     span = spans.get("repeated") or spans.get("denied")
     if span is None:
         return text
-    value = "no" if is_negated(text[slice(*span)]) else "yes"
+    if is_negated(text[slice(*span)]):
+        value = "no"
+    else:
+        value = "yes"
     return f"{text[: span[0]]} {_SYMBOLS[value]}{text[span[1] :]}"
 
 

@@ -152,7 +152,9 @@ class RunFiles:
         path = self.state.config.invocation_params.dir / settings.baseline
         if path.exists() and notices:
             self._complaints.append(f"{path} has no baseline for every gate, and is not overwritten: remove it first")
-        return None if path.exists() else path
+        if path.exists():
+            return None
+        return path
 
     def remove_journals(self) -> None:
         """Delete the journals that no later run goes on from."""

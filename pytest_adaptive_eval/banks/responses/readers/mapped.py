@@ -179,7 +179,9 @@ def _scores(values: Mapping[str, Any], mapping: ResponseMapping, settings: ReadS
     if values.get("error") or (value is None and isinstance(mapping, LogTable)):
         return {}
     if not (isinstance(mapping, LogTable) and isinstance(value, Mapping)):
-        return None if value is None else {"score": value}
+        if value is None:
+            return None
+        return {"score": value}
     main = str(values.get("metric"))
     if main in value and settings.metric is None:
         return {main: value[main]}

@@ -72,7 +72,10 @@ def preset(name: str, data: Mapping[str, Any], where: str = "presets.toml") -> I
 
 def _labels_beside(source: Path) -> str:
     """Return the file ``SPLIT-labels.lst`` beside ``SPLIT.jsonl``; empty if there is none."""
-    folder, split = (source, "valid") if source.is_dir() else (source.parent, source.name.partition(".")[0])
+    if source.is_dir():
+        folder, split = (source, "valid")
+    else:
+        folder, split = (source.parent, source.name.partition(".")[0])
     path = folder / f"{split}-labels.lst"
     if path.is_file():
         return str(path)

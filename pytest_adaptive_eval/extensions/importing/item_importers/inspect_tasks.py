@@ -68,9 +68,11 @@ def _about(value: Any, name: str) -> str:
 def _read(sample: Any) -> dict[str, Any]:
     if sample.files or sample.sandbox or sample.setup:
         raise DatasetError("it needs files or a sandbox of its own, which a bank does not have")
-    data = sample.model_dump(exclude_none=True)
+    data: dict[str, Any] = sample.model_dump(exclude_none=True)
     text = data["input"]
-    return {**data, "input": [{"role": "user", "content": text}]} if isinstance(text, str) else data
+    if isinstance(text, str):
+        return {**data, "input": [{"role": "user", "content": text}]}
+    return data
 
 
 REGISTERED = (

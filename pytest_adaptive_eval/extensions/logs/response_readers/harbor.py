@@ -114,7 +114,10 @@ def read_harbor(path: Path, settings: ReadSettings) -> Responses:
     with an exception that is not the agent's, has no score.
     """
     collected = Collected(str(path), texts=settings.texts)
-    folder = path if path.is_dir() else path.parent
+    if path.is_dir():
+        folder = path
+    else:
+        folder = path.parent
     for result in results(folder, ResultSettings(settings.metric, agent_failures=AGENT_FAILURES)):
         collected.add(result.subject, result.item, math.nan if result.score is None else result.score)
     return collected.responses()

@@ -337,7 +337,9 @@ def _accuracies(header: Mapping[str, Any], answers: Sequence[Answer]) -> dict[st
 def _answers(log: _Log, asked: set[str], *, texts: bool) -> Iterator[Answer]:
     """Yield the answers of a log, with the questions that no log before had, and their texts or all."""
     with contextlib.nullcontext() if log.path.suffix == ".json" else _archive(log.path) as archive:
-        members = frozenset() if archive is None else frozenset(archive.namelist())
+        members: frozenset[str] = frozenset()
+        if archive is not None:
+            members = frozenset(archive.namelist())
         for number, sample in enumerate(log.samples, 1):
             name = named(sample.get("id"), "id", f"{log.path}: sample {number}")
             epoch = str(sample.get("epoch"))
@@ -352,9 +354,17 @@ def _answers(log: _Log, asked: set[str], *, texts: bool) -> Iterator[Answer]:
                     data, fault = whole, _other_scores(values, _values(whole, where))
             fault = fault or _other_reduction(log, name, values, where)
             has_tools = log.about("sandbox") or data.get("sandbox") or data.get("files")
-            question = _question(data, log.path) if is_new and not has_tools else None
-            reply = _answer(data) if is_new or texts else None
-            steps = _steps(data) if texts else ()
+            if is_new and not has_tools:
+                question = _question(data, log.path)
+            else:
+                question = None
+            if is_new or texts:
+                reply = _answer(data)
+            else:
+                reply = None
+            steps: Sequence[AgentStep] = ()
+            if texts:
+                steps = _steps(data)
             yield Answer(where, item, values, question, reply, epoch, fault, steps, _measures(data))
 
 
@@ -479,7 +489,9 @@ def _resolved(value: Any, sample: Mapping[str, Any]) -> Any:
     attached = None
     if is_reference:
         attached = inner(sample, "attachments", value.removeprefix("attachment://"))
-    return value if attached is None else attached
+    if attached is None:
+        return value
+    return attached
 
 
 REGISTERED = (

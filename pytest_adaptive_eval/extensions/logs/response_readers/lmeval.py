@@ -124,7 +124,10 @@ def read_lmeval(path: Path, settings: ReadSettings) -> Responses:
     tasks: dict[str, list[_File]] = {}
     for file in samples:
         match = _SAMPLES.fullmatch(file.name)
-        task, time = (match["task"], match["time"] or "") if match else (file.stem, "")
+        if match:
+            task, time = (match["task"], match["time"] or "")
+        else:
+            task, time = (file.stem, "")
         stated = results[file.parent].get(f"results_{time}.json", {})
         tasks.setdefault(task, []).append(_File(subjects[file.parent], task, time, file, stated))
     if path.is_dir():
@@ -173,7 +176,10 @@ def _subjects(results: Mapping[Path, Mapping[str, Any]], root: Path) -> dict[Pat
     for folder, model in models.items():
         relative = folder.relative_to(root).as_posix()
         is_unique = isinstance(model, str) and model and counts[model] == 1
-        names[folder] = model if is_unique else root.resolve().name if relative == "." else relative
+        if is_unique:
+            names[folder] = model
+        else:
+            names[folder] = root.resolve().name if relative == "." else relative
     return names
 
 

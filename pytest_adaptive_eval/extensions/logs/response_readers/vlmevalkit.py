@@ -96,7 +96,10 @@ def read_vlmevalkit(path: Path, settings: ReadSettings) -> Responses:
             if not index or index in row_scores:
                 raise ResponsesError(f"{row.where}: index is {index!r:.40}, expected another one in each row")
             failed = _FAILED in f"{texts.get('log')} {texts.get('prediction')}".lower()
-            row_scores[index] = math.nan if failed else score(texts.get("hit"), f"{row.where}, column 'hit'")
+            if failed:
+                row_scores[index] = math.nan
+            else:
+                row_scores[index] = score(texts.get("hit"), f"{row.where}, column 'hit'")
             answer = texts.get("answer", "")
             expected = answers.setdefault(index, answer)
             if answer != expected:

@@ -91,7 +91,10 @@ def _read(question: Asked, text: str) -> Any:
     values = list(_objects(text))
     if not values:
         fenced = _BRACED.search(text)
-        lenient = parsed_leniently(fenced[0]) if fenced else MISSING
+        if fenced:
+            lenient = parsed_leniently(fenced[0])
+        else:
+            lenient = MISSING
         values = [] if lenient is MISSING else [lenient]
     path = str(question.meta.get("field", _FIELD))
     fields = [_field(value, path) for value in values]

@@ -140,7 +140,9 @@ def _list_like(answer: str) -> str:
     """Return the pattern of lists whose members are written as an answer is."""
     if answer[:1] > "\u2e80":
         return _UNSPACED_LIST
-    return _NAMES_LIST if answer[:1].isupper() else _WORDS_LIST
+    if answer[:1].isupper():
+        return _NAMES_LIST
+    return _WORDS_LIST
 
 
 def _without_longer_names(text: str, question: Asked) -> str:
@@ -149,11 +151,15 @@ def _without_longer_names(text: str, question: Asked) -> str:
     languages = languages_of(f"{question.prompt} {text}", text)
 
     def unless_asked(match: re.Match[str]) -> str:
-        return match[0] if asked.intersection(normal_words(match[1])) else "..."
+        if asked.intersection(normal_words(match[1])):
+            return match[0]
+        return "..."
 
     def unless_named(match: re.Match[str]) -> str:
         is_other = not _NO_VERB.fullmatch(match["before"]) and not asked.intersection(normal_words(match["name"]))
-        return f"{match['name']}, ..." if is_other else match[0]
+        if is_other:
+            return f"{match['name']}, ..."
+        return match[0]
 
     for answer in question.answers:
         text = re.sub(rf"{re.escape(answer)}(?:{_UNSPACED_NAME})", "...", text)
