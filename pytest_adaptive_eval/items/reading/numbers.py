@@ -277,7 +277,8 @@ def _rounding(match: re.Match[str], digits: str, power: Fraction) -> Fraction | 
     is_plain = not any(match.group("raised", "mixed", "bottom"))
     is_precise = is_plain and decimals and len((whole + decimals).lstrip("0")) >= _PRECISE
     if is_precise:
-        return Fraction(power, 2 * 10 ** len(decimals))
+        half: Fraction | int = power / 10 ** len(decimals) / 2
+        return half
     return 0
 
 
