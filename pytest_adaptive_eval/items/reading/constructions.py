@@ -706,7 +706,8 @@ zh: 是否定的
 ja: 否定的
 # Words and sentences that say yes, and no; several words do so wherever they are.
 [says_yes]
-en: yes|yeah|yep|yup|true|correct|affirmative|right|entailment|in the affirmative|without a doubt|
+en: it does seem so|it seems so|it would seem so|it appears so|i suppose so|i would say so|
+    yes|yeah|yep|yup|true|correct|affirmative|right|entailment|in the affirmative|without a doubt|
     exactly|that's right|that is right|that's correct|that is correct|that's true|that is true|you bet|precisely|
     without question
 de: ja|jawohl|wahr|richtig|korrekt|stimmt|genau|natürlich|selbstverständlich|bejahend|zu bejahen|trifft zu|so ist es|
@@ -757,39 +758,48 @@ zh: 未知|不确定|无法确定|可能
 ja: 不明
 ko: 알 수 없음
 [says_no]
-en: no|nope|false|incorrect|negative|wrong|untrue|contradiction|in the negative|not true|not the case|
+en: hardly|i doubt it|i don't think so|unlikely|
+    no|nope|false|incorrect|negative|wrong|untrue|contradiction|in the negative|not true|not the case|
     not at all|by no means|absolutely not|certainly not|definitely not|of course not|far from it|that's false|
     that's wrong|that is false|that is wrong|a myth
-de: nein|falsch|negativ|verneinend|zu verneinen|unzutreffend|keineswegs|natürlich nicht|stimmt nicht|trifft nicht zu|
+de: wohl kaum|kaum|eher nicht|das bezweifle ich|
+    nein|falsch|negativ|verneinend|zu verneinen|unzutreffend|keineswegs|natürlich nicht|stimmt nicht|trifft nicht zu|
     keinesfalls|
     auf keinen fall|nicht wahr|mitnichten|im gegenteil|das stimmt nicht|das trifft nicht zu|so ist es nicht|
     quatsch|unsinn|irrtum|ganz und gar nicht|überhaupt nicht|sicher nicht|gewiss nicht|bestimmt nicht|das ist falsch|
     weit gefehlt|nie|niemals|auf gar keinen fall|leider nicht|leider nein|nicht richtig|
     von wegen
-fr: non|faux|fausse|négative|pas du tout|bien sûr que non|ce n'est pas vrai|ce n'est pas le cas|absolument pas|
+fr: j'en doute|à peine|
+    non|faux|fausse|négative|pas du tout|bien sûr que non|ce n'est pas vrai|ce n'est pas le cas|absolument pas|
     aucunement|
     nullement|certainement pas|sûrement pas|jamais|négatif|c'est faux|en aucun cas|loin de là|au contraire|
     ce n'est pas exact|ce n'est pas correct|inexact|inexacte
-es: falso|falsa|incorrecto|incorrecta|negativo|negativa|en absoluto|claro que no|por supuesto que no|para nada|
+es: lo dudo|difícilmente|
+    falso|falsa|incorrecto|incorrecta|negativo|negativa|en absoluto|claro que no|por supuesto que no|para nada|
     qué va|no es cierto|
     no es verdad|de ninguna manera|de ningún modo|
     de eso nada|nada de eso|ni hablar|ni mucho menos|jamás|nunca|todo lo contrario|al contrario|no es así|
     no es correcto
-it: falso|falsa|negativa|affatto|certo che no|non è vero|per niente|assolutamente no|macché|non è così|non lo è|
+it: ne dubito|difficilmente|
+    falso|falsa|negativa|affatto|certo che no|non è vero|per niente|assolutamente no|macché|non è così|non lo è|
     niente affatto|per nulla|neanche per sogno|mai|al contrario|sbagliato|sbagliata|errato|errata|non è corretto|
     non è esatto|scorretto
-pt: não|falso|falsa|incorreto|incorreta|negativa|claro que não|de modo algum|não é verdade|de jeito nenhum|
+pt: duvido|dificilmente|
+    não|falso|falsa|incorreto|incorreta|negativa|claro que não|de modo algum|não é verdade|de jeito nenhum|
     de maneira nenhuma|de forma alguma|de modo nenhum|nem pensar|nunca|jamais|pelo contrário|não está correto|
     não está certo|errado|errada|nada disso|que nada
-nl: nee|neen|onwaar|ontkennend|natuurlijk niet|zeker niet|klopt niet|dat klopt niet|integendeel|niet waar|geenszins|
+nl: nauwelijks|ik betwijfel het|waarschijnlijk niet|
+    nee|neen|onwaar|ontkennend|natuurlijk niet|zeker niet|klopt niet|dat klopt niet|integendeel|niet waar|geenszins|
     helemaal niet|
     absoluut niet|niks van|nooit|dat is niet waar|dat is onjuist|onjuist|geen sprake van|in geen geval|allerminst|
     fout|welnee|
     klopt niet
-pl: nie|fałsz|fałszywe|nieprawda|przecząca|wcale nie|oczywiście że nie|to nieprawda|nie jest prawdą|skądże|bynajmniej|
+pl: wątpię|raczej nie|
+    nie|fałsz|fałszywe|nieprawda|przecząca|wcale nie|oczywiście że nie|to nieprawda|nie jest prawdą|skądże|bynajmniej|
     absolutnie nie|w żadnym razie|ani trochę|nigdy|to fałsz|zdecydowanie nie|niestety nie|to nie tak|niepoprawne|
     oczywiście, że nie
-ru: нет|ответ отрицательный|неверно|ложь|неправда|отрицательный|это не так|это неправда|неправильно|вовсе нет|ничуть|
+ru: вряд ли|сомневаюсь|едва ли|
+    нет|ответ отрицательный|неверно|ложь|неправда|отрицательный|это не так|это неправда|неправильно|вовсе нет|ничуть|
     ничего подобного|ни в коем случае|отнюдь|никогда|конечно нет|совсем нет|конечно же нет|ложно|ошибка|миф|
     заблуждение|отнюдь нет|
     да нет
