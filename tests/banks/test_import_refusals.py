@@ -600,3 +600,21 @@ def test_choices_in_one_line_of_a_script_without_spaces_are_listed(tmp_path):
     bank = tmp_path / "quiz.bank"
     assert main(["import", str(write(tmp_path, rows)), "-o", str(bank), "--yes"]) == 0
     assert {item.grader for item in read_bank(bank).items} == {"choice"}
+
+
+def test_records_without_a_common_form_are_no_questions(tmp_path, capsys):
+    rows = [{"question": f"What is {n}?", "answer": str(n), f"text of {n}": f"some words about {n}"} for n in range(60)]
+    path = tmp_path / "mixed.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["import", str(path)]) == 4
+    told = capsys.readouterr()
+    assert "questions may need 60 fields" in told.out
+    assert "the records have no common form" in told.out
+    assert max(map(len, told.out.splitlines())) < 1000
+
+
+def test_an_empty_name_is_not_the_working_folder(tmp_path, capsys, monkeypatch):
+    (tmp_path / "mixed.jsonl").write_text(json.dumps({"question": "What is 1?", "answer": "1"}) + "\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["import", ""]) == 4
+    assert "name a file or folder to import" in capsys.readouterr().err

@@ -47,8 +47,8 @@ from pytest_adaptive_eval.mappings import ItemMapping, split_list
 
 #: Records on which settings are tried, and settings that one open point tries.
 _TRIED, _MOST = 2000, 6
-#: Fields that one open point names, and words of a text that says something.
-_NAMED, _PHRASE = 8, 3
+#: Fields that one open point names, words of a text that says something, and fields above which records have no form.
+_NAMED, _PHRASE, _FORMLESS = 8, 3, 40
 #: A label before a key, up to its colon.
 _LABEL = re.compile(r"[^\W\d][^:：\n]{0,20}[:：]\s*(?=\S)")
 
@@ -400,6 +400,13 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
             whole = Advice({"ignore": key}, "where questions are whole without it")
             yield OpenPoint(f"record {key}", f"{key!r} names records of another file", [*joined, whole])
             fields = [field for field in fields if field.expression != key]
+    if len(fields) > _FORMLESS:
+        named = ", ".join(repr(field.name) for field in fields[:_NAMED])
+        problem = f"questions may need {len(fields)} fields, such as {named}: the records have no common form"
+        yield OpenPoint(
+            "needed", f"{problem}; name the file, or by --set rows=KEY the records, that hold the questions"
+        )
+        return
     for field in list(fields):
         point = _unasked(field, settings)
         if point:

@@ -80,7 +80,7 @@ def _import(options: argparse.Namespace) -> int:
     if options.presets:
         say(list(_presets()))
         return PASSED
-    if not options.source:
+    if not any(options.source):  # an empty name would be the folder that the command runs in
         raise ConfigError("name a file or folder to import; --presets lists the benchmarks and tools")
     source = options.source[0]
     if options.output is not None:
