@@ -69,6 +69,17 @@ def _hide_ci() -> None:
         del os.environ[name]
 
 
+@pytest.fixture(autouse=True)
+def _hidden_in_one_test() -> Generator[None, None, None]:
+    """Forget the keys that a test hides, which stay hidden until a process ends."""
+    from pytest_adaptive_eval import api_keys
+
+    keys = api_keys._KEYS
+    forms, pattern = set(keys._forms), keys._pattern
+    yield
+    keys._forms, keys._pattern = forms, pattern
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
     """Begin with long tests, mark slow ones, and keep one of the shards of CI.
