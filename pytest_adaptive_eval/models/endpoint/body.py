@@ -26,11 +26,14 @@ class RefusedReply(Exception):
 async def read_object(response: httpcore2.Response, most: int) -> Mapping[str, Any]:
     """Return the JSON object that a reply holds; raise RefusedReply if it holds none, or one that is refused."""
     kind = header(response, "content-type").partition(";")[0].strip().lower()
+    is_json = kind in ("application/json", "text/plain") or kind.endswith("+json")  # some servers name no JSON
+    if kind == "text/event-stream":  # it may have no end
+        raise RefusedReply(f"the reply is {kind}, expected application/json")
     raw = await read_bytes(response, most)
     if raw is None:
         raise RefusedReply(f"the reply has more than {most} bytes, after decompression")
     said = f"; it says {excerpt(raw[:EXCERPT_LENGTH].decode(errors='ignore').replace(chr(0), '')) or 'nothing'}"
-    if kind not in ("application/json", "text/plain") and not kind.endswith("+json"):  # some servers name no JSON
+    if not is_json:
         raise RefusedReply(f"the reply is {excerpt(kind) or 'of no type'}, expected application/json{said}")
     try:
         data = json.loads(raw.decode("utf-8-sig"), parse_constant=_no_constant)

@@ -64,7 +64,7 @@ class _Annotated(msgspec.Struct):
 class _Part(msgspec.Struct):
     """A part of a content: text, or the thinking before it, perhaps in parts of its own."""
 
-    type: str = "text"
+    type: str = ""
     text: str | _Annotated | None = None
     thinking: str | list[_Thought] | None = None
     reasoning: str | list[_Thought] | None = None
@@ -258,13 +258,14 @@ def _said(content: _Content) -> _Said:
     """Return the texts of a content; raise `MalformedReply` if it has parts of other kinds alone."""
     texts = dict.fromkeys(_PARTS.values(), "")
     other = ""
+    untyped = "text" if isinstance(content, list) else ""  # an object alone may be anything
     for part in content if isinstance(content, list) else [content or ""]:
         if isinstance(part, str):
             texts["text"] += part
-        elif part.type in _PARTS:
-            texts[_PARTS[part.type]] += _text_of(part)
+        elif (kind := part.type or untyped) in _PARTS:
+            texts[_PARTS[kind]] += _text_of(part)
         else:
-            other = f"a part of the content is of type {excerpt(part.type)}, expected 'text' or 'thinking'"
+            other = f"a part of the content is of type {excerpt(kind) or 'none'}, expected 'text' or 'thinking'"
     if other and not any(texts.values()):
         raise MalformedReply(other)
     return _Said(**texts, odd=other)
