@@ -27,12 +27,13 @@ async def read_object(response: httpcore2.Response, most: int) -> Mapping[str, A
     """Return the JSON object that a reply holds; raise RefusedReply if it holds none, or one that is refused."""
     kind = header(response, "content-type").partition(";")[0].strip().lower()
     is_json = kind in ("application/json", "text/plain") or kind.endswith("+json")  # some servers name no JSON
-    if kind == "text/event-stream":  # it may have no end
-        raise RefusedReply(f"the reply is {kind}, expected application/json")
+    if kind == "text/event-stream":  # it may have no end, so its first piece is all that is read
+        begin = await anext(aiter(response.aiter_stream()), b"")
+        raise RefusedReply(f"the reply is {kind}, expected application/json{_said(begin)}")
     raw = await read_bytes(response, most)
     if raw is None:
         raise RefusedReply(f"the reply has more than {most} bytes, after decompression")
-    said = f"; it says {excerpt(raw[:EXCERPT_LENGTH].decode(errors='ignore').replace(chr(0), '')) or 'nothing'}"
+    said = _said(raw)
     if not is_json:
         raise RefusedReply(f"the reply is {excerpt(kind) or 'of no type'}, expected application/json{said}")
     try:
@@ -42,6 +43,12 @@ async def read_object(response: httpcore2.Response, most: int) -> Mapping[str, A
     if not isinstance(data, dict):
         raise RefusedReply(f"the reply is a JSON {type(data).__name__}, expected an object{said}")
     return data
+
+
+def _said(raw: bytes | bytearray) -> str:
+    """Return the begin of a body in words, to follow the reason why it is refused."""
+    text = raw[:EXCERPT_LENGTH].decode(errors="ignore").replace(chr(0), "")
+    return f"; it says {excerpt(text) or 'nothing'}"
 
 
 def _unpacker(response: httpcore2.Response) -> Any:
