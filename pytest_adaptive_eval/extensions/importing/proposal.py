@@ -527,7 +527,8 @@ def _context(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     for text in contexts:
         path = fields.paths[text]
         is_beside = len(path) == 1 or path[:-1] == asked[:-1]
-        if is_beside and fields.are(text, _is_prose) and not _mostly_ask(map(_begin, fields.values(text))):
+        asks = not mapping.question and _mostly_ask(map(_begin, fields.values(text)))
+        if is_beside and fields.are(text, _is_prose) and not asks:
             texts.append(text)
     return tuple(texts)
 
