@@ -29,7 +29,7 @@ async def read_object(response: httpcore2.Response, most: int) -> Mapping[str, A
     is_json = kind in ("application/json", "text/plain") or kind.endswith("+json")  # some servers name no JSON
     if kind == "text/event-stream":  # it may have no end, so its first piece is all that is read
         begin = await anext(aiter(response.aiter_stream()), b"")
-        raise RefusedReply(f"the reply is {kind}, expected application/json{_said(begin)}")
+        raise RefusedReply(f"the reply is {kind!r}, expected application/json{_said(begin)}")
     raw = await read_bytes(response, most)
     if raw is None:
         raise RefusedReply(f"the reply has more than {most} bytes, after decompression")
