@@ -1579,25 +1579,25 @@ def either(names: str, but: tuple[str, ...] = (), languages: frozenset[str] = fr
 Replacement = str | Callable[[re.Match[str]], str]
 
 
-def replacements(text: str, **functions: Callable[[re.Match[str]], str]) -> list[tuple[str, Replacement]]:
+def replacements(text: str, **functions: Callable[[re.Match[str]], str]) -> list[tuple[re.Pattern[str], Replacement]]:
     """Return the rows of a table of patterns and what replaces them, in order.
 
     Args:
         text: A line for each row, ``PATTERN => REPLACEMENT``, with ``␣`` for a space
             at an end and ``@NAME`` for a function.
     """
-    rows: list[tuple[str, Replacement]] = []
+    rows: list[tuple[re.Pattern[str], Replacement]] = []
     for line in text.strip("\n").splitlines():
         pattern, _, replacement = line.partition(" =>")
         if not line.startswith("#"):
-            rows.append((pattern, functions.get(replacement[2:], replacement[1:].replace("␣", " "))))
+            rows.append((word_pattern(pattern), functions.get(replacement[2:], replacement[1:].replace("␣", " "))))
     return rows
 
 
-def replaced(text: str, rows: Iterable[tuple[str, Replacement]]) -> str:
+def replaced(text: str, rows: Iterable[tuple[re.Pattern[str], Replacement]]) -> str:
     """Return a text after the replacements of a table."""
     for pattern, replacement in rows:
-        text = re.sub(with_words(pattern), replacement, text)
+        text = pattern.sub(replacement, text)
     return text
 
 

@@ -133,7 +133,7 @@ _CANONICAL = replacements(
 \\gt(?![a-z]) => >
 """,
     powers=lambda match: with_powers(match[0]),
-    fraction=lambda match: f"{unicodedata.normalize('NFKC', match[0])}".join("()").replace("\u2044", "/"),
+    fraction=lambda match: f"({unicodedata.normalize('NFKC', match[0])})".replace("\u2044", "/"),
     base=lambda match: f"_{{{plain_numbers(match[1])}}}",
     commas=lambda match: _commas(match[1].replace("&", "")),
     decimals=lambda match: match[1].replace(",", ".").replace(";", ","),

@@ -68,9 +68,9 @@ _VALUES = ("yes", "no", "unknown")
 #: Kinds of words in "yes or no".
 _BOTH = 2
 _SYMBOLS = {value: symbol(index) for index, value in enumerate(_VALUES)}
-#: Where a clause ends, and the questions of a prompt.
 #: A last statement that is one word, which outweighs what precedes it.
 _LAST = word_pattern(r"[.!?:;\n–—→。！？：；…][\s\"'*_(]*(⟨symbol⟩)[\s\"'*_.!)。！]*\Z")
+#: Where a clause ends, and the questions of a prompt.
 _SEPARATOR = word_pattern(
     r"[.,;:!?\n。，！？：]|(?<=が)、|(?<=ので)、|(?<=から)、|⟨because contrasts⟩|\b(?:and|und)\b|\Z", re.IGNORECASE
 )

@@ -51,6 +51,7 @@ def _math(question: Asked, text: str) -> float:
             return 1.0
         # words change a number, as in "6 hundred" or "half of 6", and the reader of numbers alone knows them
         bare = canonical_expression(expression or "")
+        # they change no fraction whose number was read elsewhere in the text, as in "we divide by 6 above: 2/3"
         is_fraction = "\\frac" in bare or ("/" in bare and bool(read.values))
         if is_lone_number(bare) and "%" not in bare and not is_fraction:
             return 0.0
@@ -75,7 +76,8 @@ def _equal(answer: str, expression: str) -> bool:
         return _compared(_COMPARE_EQUATIONS, answer, expression)
     if is_vector(answer):
         expression = as_vector(expression)
-    answer, expression = as_intervals(canonical_expression(answer)), as_intervals(canonical_expression(expression))
+    answer = as_intervals(canonical_expression(answer))
+    expression = as_intervals(canonical_expression(expression))
     answer, expression = in_form_of(answer, expression), in_form_of(expression, answer)
     if normal_expression(answer) == normal_expression(expression):
         return True
