@@ -7,7 +7,6 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from pytest_adaptive_eval.items.reading.constructions import word_pattern
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 _REASONING = "think|thinking|thought|thoughts|reasoning|reason|scratchpad|reflection|analysis|rationale|seed:think"
@@ -158,18 +157,6 @@ def _final_message(text: str) -> str:
 def answer_part(text: str) -> str:
     """Return a text in plain characters without reasoning, tokens of chats and what is struck out."""
     return _ESCAPED.sub(r"\1", _STRUCK.sub(" ", plain_characters(without_reasoning(text)))).strip()
-
-
-#: A check of what was found, behind it.
-_CHECK = word_pattern(
-    r"(?:^|(?<=[.;!?。]\s)|(?<=[。；]))[\s*_#-]*⟨checks⟩[^\n.:：。]{0,30}[:：](?:(?![.!?]\s+[A-ZÀ-ÞА-Я])[^\n])*",
-    re.IGNORECASE | re.MULTILINE,
-)
-
-
-def without_checks(text: str) -> str:
-    """Return a text without lines and sentences that check what was found; the whole if nothing else is there."""
-    return _CHECK.sub("", text) or text
 
 
 def is_program(text: str) -> bool:

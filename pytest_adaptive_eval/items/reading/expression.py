@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 
-from pytest_adaptive_eval.items.reading.cleaning import plain_characters, without_checks
+from pytest_adaptive_eval.items.reading.cleaning import plain_characters
 from pytest_adaptive_eval.items.reading.constructions import either, replaced, replacements, word_pattern
 from pytest_adaptive_eval.items.reading.denial import without_denied
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers, plain_numbers, with_powers
@@ -388,7 +388,6 @@ def _stated(text: str) -> list[str]:
 
 def _last(text: str) -> list[str]:
     """Return the last formula of a text: in marks of LaTeX, or of its last line that holds one; else its last line."""
-    text = without_checks(text)
     formulas = _formulas(text)
     if formulas:
         return ([each for each in formulas if _has_value(each)] or formulas)[-1:]

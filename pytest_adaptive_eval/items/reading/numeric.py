@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pytest_adaptive_eval.items.reading.cleaning import without_checks, without_emphasis
+from pytest_adaptive_eval.items.reading.cleaning import without_emphasis
 from pytest_adaptive_eval.items.reading.constructions import word_pattern
 from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
 from pytest_adaptive_eval.items.reading.numbers import RATE, Number, find_numbers, plain_numbers
@@ -181,7 +181,6 @@ def _loose(text: str, asked: _Asked) -> list[Number]:
     """Return the only number in bold, those of a list, or the one that the last line with a number ends with."""
     if abstains(text):
         return []
-    text = without_checks(text)
     bold = _in_bold(text)
     if listed := list(bold) if len(bold) == 1 else _alone(text):
         return listed
